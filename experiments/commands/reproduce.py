@@ -23,11 +23,12 @@ def add_parser(commands: "Commands") -> None:
             "max: the maximum of three Gaussians. synthetic: section 4.1. tictactoe: section 4.2. mnist: "
             "section 4.3, needs PyTorch ('.[mnist]') unless --dataset digits. counts: every count "
             "in the text. moves: optimal moves of Tic-Tac-Toe beside OpenSpiel's ('.[games]'). correlated: "
-            "the maximum of correlated children beside that of independent ones. references: "
+            "the maximum of correlated children beside that of independent ones. steps: Tic-Tac-Toe with the "
+            "Brownian step as printed. references: "
             "accuracies of known subsets of pixels by the network of --weights."
         ),
     )
-    names = ("max", "synthetic", "tictactoe", "mnist", "counts", "moves", "correlated", "references")
+    names = ("max", "synthetic", "tictactoe", "mnist", "counts", "moves", "correlated", "steps", "references")
     reproduce.add_argument("name", choices=names)
     add_options(reproduce, Path("results"))
     mnist = reproduce.add_argument_group("options of mnist")

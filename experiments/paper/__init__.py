@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from experiments.harness.runner import Outcome, Request, best_setting
-from experiments.paper import correlated, counts, maximum, mnist, references, synthetic, tictactoe
+from experiments.paper import correlated, counts, maximum, mnist, references, steps, synthetic, tictactoe
 
 
 def run(name: str, request: Request, dataset: str = "mnist", save_weights: Path | None = None) -> Outcome:
@@ -19,8 +19,9 @@ def run(name: str, request: Request, dataset: str = "mnist", save_weights: Path 
         from experiments.paper import moves  # needs OpenSpiel
 
         return moves.run(quick, jobs, progress)
-    if name == "correlated":
-        return correlated.run(quick, jobs, progress)
+    small = {"correlated": correlated.run, "steps": steps.run}
+    if name in small:
+        return small[name](quick, jobs, progress)
     if name == "synthetic":
         return synthetic.run(synthetic.QUICK if quick else synthetic.Settings(), jobs, progress)
     if name == "tictactoe":

@@ -106,18 +106,13 @@ def fold(
 SYNTHETIC: synthetic.Methods = {
     PLAIN: synthetic.METHODS[PLAIN],
     CORRELATED: lambda problem, beta, seed: Search.paper(
-        problem, noise=synthetic.NOISE, beta=beta, seed=seed, backup=Correlated(prior=(0.0, 1.0))
+        problem, preset="synthetic", beta=beta, seed=seed, backup=Correlated(prior=(0.0, 1.0))
     ),
 }
 TICTACTOE: tictactoe.Methods = {
     PLAIN: tictactoe.METHODS[PLAIN],
     CORRELATED: lambda game, seed: Search.paper(
-        game,
-        c=tictactoe.C,
-        noise=tictactoe.NOISE,
-        beta=tictactoe.BETA,
-        seed=seed,
-        backup=Correlated(prior=(0.0, 1.0)),
+        game, preset="tictactoe", seed=seed, backup=Correlated(prior=(0.0, 1.0))
     ),
 }
 

@@ -14,6 +14,7 @@ from tqdm import tqdm
 
 from dagsearch import baselines
 from dagsearch.baselines import without_path
+from dagsearch.methods import PRESETS
 from dagsearch.problems import DigitsPixels, Subsets
 from dagsearch.search import Search
 from dagsearch.values.backups import MomentMatching, Softmax
@@ -34,11 +35,12 @@ from experiments.paper.ablations import RandomChild
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-BETA, NOISE, C, INITIAL = 0.5, 1e-4, 0.1, 20
+_SETTINGS = PRESETS["mnist"]
+BETA, NOISE, C, INITIAL = (_SETTINGS["beta"], _SETTINGS["noise"], _SETTINGS["c"], _SETTINGS["standardize"])
 
 
 def _paper(problem: Subsets, seed: int, **settings: Any) -> Search:
-    return Search.paper(problem, c=C, noise=NOISE, beta=BETA, standardize=INITIAL, seed=seed, **settings)
+    return Search.paper(problem, preset="mnist", seed=seed, **settings)
 
 
 METHODS: dict[str, Callable[[Subsets, int], Search]] = {

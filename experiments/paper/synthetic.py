@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dagsearch import baselines
+from dagsearch.methods import PRESETS
 from dagsearch.problems import Synthetic
 from dagsearch.proposers.expansions import OneChild
 from dagsearch.search import Search
@@ -18,12 +19,12 @@ from experiments.paper.ablations import RandomChild
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-NOISE = 1e-4
+NOISE = PRESETS["synthetic"]["noise"]
 STEP = 1.0 / 6.0  # variance per step of the true covariance, 1/(m + 1)
 
 
 def _paper(problem: Synthetic, beta: float, seed: int, **settings: Any) -> Search:
-    return Search.paper(problem, noise=NOISE, beta=beta, seed=seed, **settings)
+    return Search.paper(problem, preset="synthetic", beta=beta, seed=seed, **settings)
 
 
 Methods = dict[str, Callable[[Synthetic, float, int], Search]]

@@ -9,6 +9,7 @@ import numpy as np
 
 from dagsearch import baselines
 from dagsearch.baselines import without_path
+from dagsearch.methods import PRESETS
 from dagsearch.problem import MAX
 from dagsearch.problems import TicTacToe
 from dagsearch.search import Search
@@ -20,18 +21,22 @@ from experiments.paper.ablations import with_leaf_bonus
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-C, NOISE, SOFTMAX_NOISE, BETA = 0.5, 0.1, 0.001, 1.0
+_SETTINGS = PRESETS["tictactoe"]
+C, NOISE, BETA = _SETTINGS["c"], _SETTINGS["noise"], _SETTINGS["beta"]
+SOFTMAX_NOISE = 0.001
 
 
-def _paper(game: TicTacToe, seed: int, noise: float = NOISE, **settings: Any) -> Search:
-    return Search.paper(game, c=C, noise=noise, beta=BETA, seed=seed, **settings)
+def _paper(game: TicTacToe, seed: int, **settings: Any) -> Search:
+    return Search.paper(game, preset="tictactoe", seed=seed, **settings)
 
 
 Methods = dict[str, Callable[[TicTacToe, int], Search]]
 
 METHODS: Methods = {
     "probabilistic DAG": _paper,
-    "probabilistic DAG, softmax": lambda game, seed: _paper(game, seed, SOFTMAX_NOISE, backup=Softmax()),
+    "probabilistic DAG, softmax": lambda game, seed: _paper(
+        game, seed, noise=SOFTMAX_NOISE, backup=Softmax()
+    ),
     "probabilistic tree": lambda game, seed: baselines.probabilistic_tree(
         game, c=C, noise=NOISE, beta=BETA, seed=seed
     ),
@@ -43,6 +48,7 @@ METHODS: Methods = {
     "probabilistic DAG, prior on increments too": lambda game, seed: _paper(
         game, seed, increment_prior=(0.0, 1.0)
     ),
+    "probabilistic DAG, steps of variance c": lambda game, seed: _paper(game, seed, step_variance=C),
 }
 SHOWN = tuple(METHODS)[:5]
 

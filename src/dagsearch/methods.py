@@ -1,6 +1,6 @@
 """The methods: which parts a search is composed of, and whether they can work together."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict
 
 from dagsearch._internal.checks import is_whole
@@ -42,6 +42,29 @@ _NO_NOISE, _SOME_NOISE = 1e-6, 0.1
 _CLIMBS = 3
 # Number of random starts of a climb if the covariance was given.
 _EXPLORERS = 3
+
+
+class PaperSettings(TypedDict, total=False):
+    """The settings of :meth:`dagsearch.Search.paper`, which documents them."""
+
+    c: float
+    noise: float
+    beta: float
+    covariance: Covariance
+    mean: MeanFunction
+    step_variance: float | Sequence[float]
+    increment_prior: Sequence[float] | None
+    backup: Backup | None
+    expansion: Expansion | None
+    standardize: int
+
+
+PRESETS: Mapping[str, PaperSettings] = {
+    "synthetic": {"noise": 1e-4, "beta": 0.01},
+    "tictactoe": {"c": 0.5, "noise": 0.1, "beta": 1.0},
+    "mnist": {"c": 0.1, "noise": 1e-4, "beta": 0.5, "standardize": 20},
+}
+"""The settings of the paper's experiments."""
 
 
 class Parts(TypedDict, total=False):
@@ -109,6 +132,7 @@ def paper_parts(
     beta: float = 1.0,
     covariance: Covariance | None = None,
     mean: MeanFunction = 0.0,
+    step_variance: float | Sequence[float] | None = None,
     increment_prior: Sequence[float] | None = None,
     backup: Backup | None = None,
     expansion: Expansion | None = None,
@@ -128,7 +152,7 @@ def paper_parts(
         "scores": scores_for(scaled, noise, mean, _options(space)),
         "proposers": Descent(UpperConfidence(beta), Uniform(), expansion),
         "backup": backup or default_backup(expansion),
-        "increments": Increments.of(space, scaled, increment_prior),
+        "increments": Increments.of(space, scaled, increment_prior, step_variance),
         "standardize": standardize,
     }
 

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from os import PathLike
-from typing import Any, Self, cast, overload
+from typing import Any, Self, Unpack, cast, overload
 
 import numpy as np
 
@@ -17,15 +17,14 @@ from dagsearch.covariances import Covariance
 from dagsearch.data import Data, Observation
 from dagsearch.errors import ProblemError, SearchExhausted
 from dagsearch.forecasts import Forecast, forecast, progress_of
-from dagsearch.methods import INITIAL, check_parts, default_parts, paper_parts
-from dagsearch.posterior.base import MeanFunction, Scores, checked_noise
+from dagsearch.methods import INITIAL, PRESETS, PaperSettings, check_parts, default_parts, paper_parts
+from dagsearch.posterior.base import Scores, checked_noise
 from dagsearch.posterior.evidence import Evidence
 from dagsearch.posterior.index import Index
 from dagsearch.posterior.posterior import Posterior
 from dagsearch.posterior.units import Episode, checked_reward
 from dagsearch.problem import Action, Children, Problem, State
 from dagsearch.proposers.base import Proposer, View
-from dagsearch.proposers.expansions import Expansion
 from dagsearch.proposers.portfolio import Portfolio
 from dagsearch.proposers.remaining import Remaining
 from dagsearch.recorder import Recorder
@@ -458,17 +457,10 @@ class Search:
         cls,
         problem: Problem,
         *,
-        c: float | None = None,
-        noise: float = 1e-4,
-        beta: float = 1.0,
+        preset: str | None = None,
         seed: Seed = None,
-        covariance: Covariance | None = None,
-        mean: MeanFunction = 0.0,
-        increment_prior: Sequence[float] | None = None,
-        backup: Backup | None = None,
-        expansion: Expansion | None = None,
-        standardize: int = 0,
         journal: str | PathLike[str] | None = None,
+        **settings: Unpack[PaperSettings],
     ) -> Self:
         """The method of the paper, with its settings as arguments.
 
@@ -476,18 +468,23 @@ class Search:
         ----------
         problem, seed, journal
             See :class:`Search`.
+        preset : "synthetic", "tictactoe" or "mnist", optional
+            The settings of one of the paper's experiments; what is given besides comes first.
         c : float, optional
             Scale of the covariance: p(g) = N(μ, c Σ). One over the problem's depth by default (the paper's
             choice for standardised rewards), 1 if ``covariance`` is given.
-        noise : float
-            Variance λ of a reward.
-        beta : float
-            Exploration constant β.
+        noise : float, optional
+            Variance λ of a reward; 1e-4 by default.
+        beta : float, optional
+            Exploration constant β; 1 by default.
         covariance : Covariance, optional
             Σ; by default the problem's own, else the number of items that two states share, and private
             variance 1.
         mean : float or callable
             Prior mean μ of the generative scores.
+        step_variance : float or sequence of float, optional
+            Variance of the step ξ to a child by which Δ is computed, one for all levels or one each; by
+            default the covariance's own, measured on random paths. The paper prints ``c``.
         increment_prior : (mean, variance), optional
             Prior on Δ at every level.
         backup : Backup, optional
@@ -496,12 +493,20 @@ class Search:
             the prior would make visited nodes look worse than siblings outside the DAG.
         expansion : Expansion, optional
             ``AllChildren()`` or ``OneChild()``; by default the latter where nodes have many children.
-        standardize : int
-            Number of initial roll-outs that standardise the rewards (20 in section 4.3 of the paper).
+        standardize : int, optional
+            Number of initial roll-outs that standardise the rewards; 0 by default.
+
+        Examples
+        --------
+        >>> from dagsearch.problems import TicTacToe
+        >>> search = Search.paper(TicTacToe(), preset="tictactoe", seed=0)
+        >>> search.run(150).best_reward  # a draw
+        0.0
         """
-        settings: dict[str, Any] = {"c": c, "noise": noise, "beta": beta, "covariance": covariance}
-        settings |= {"mean": mean, "increment_prior": increment_prior, "backup": backup}
-        settings |= {"expansion": expansion, "standardize": standardize}
+        if preset is not None:
+            if preset not in PRESETS:
+                raise ValueError(f"preset must be one of {', '.join(map(repr, PRESETS))}, got {preset!r}")
+            settings = {**PRESETS[preset], **settings}
         space = Space.of(problem)
         search = cls(space, seed=seed, **paper_parts(space, **settings))
         wiring.record(search, journal, "Search.paper", settings)

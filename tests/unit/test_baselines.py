@@ -99,6 +99,26 @@ def test_rave_is_the_rule_of_the_appendix():
         assert alpha_free[option] == pytest.approx(value + bonus)
 
 
+def test_rave_knows_what_a_child_earned_by_way_of_other_parents():
+    search = baselines.uct_rave(ds.problems.Subsets(4, 3, reward=sum), c1=1e-2, c2=3.0, seed=0)
+    explored, policy = search.explored, search.portfolio.descent.policy
+    averages = policy.reads
+    nodes = explored.nodes([frozenset(s) for s in ((), (0,), (1,), (0, 1), (0, 1, 2))])
+    for parent, child, action in ((0, 1, 0), (0, 2, 1), (1, 3, 0)):  # and not from {1} to {0, 1}
+        explored.link(nodes[parent], [nodes[child]], [action])
+    path = (nodes[0], nodes[1], nodes[3])
+    averages.back_up(explored, [Episode(path, nodes[4], 0.6, None), Episode(path, nodes[4], 0.8, None)])
+    averages.back_up(explored, [Episode((nodes[0], nodes[2]), nodes[4], 0.6, None)])
+    options = ds.expansions.OneChild().options(explored, nodes[2])
+    assert options.children.tolist() == [-1, -1, -1]
+    rated = policy.rate(options)
+    # Two rewards of mean 0.7 count for {0, 1}; what contains item 0 earned 0.6 when it was first seen.
+    alpha = 3.0 / 5.0
+    assert rated[0] == pytest.approx((1.0 - alpha) * 0.7 + alpha * 0.6)
+    assert rated[1] == pytest.approx(0.6)  # item 2: never tried anywhere
+    assert policy.value(options).tolist() == pytest.approx([0.7, -math.inf, -math.inf])
+
+
 def test_uct_rave_needs_items():
     with pytest.raises(ds.ProblemError, match="UCT-RAVE needs a problem"):
         baselines.uct_rave(ds.problems.TicTacToe())

@@ -9,6 +9,7 @@ from dagsearch.posterior import WeightScores
 from dagsearch.proposers import Climb, Descent, Nearby, Portfolio, Random
 from dagsearch.proposers.policies import UpperConfidence
 from dagsearch.proposers.rollouts import Greedy, Uniform
+from support.searches import linear_subsets
 
 
 def parts(policy=None, rollout=None, **changed):
@@ -113,3 +114,24 @@ def test_missing_and_unknown_parts_are_named():
         ds.Search(ds.problems.Synthetic(), proposers=Random())
     with pytest.raises(TypeError, match="colour"):
         ds.Search(ds.problems.Synthetic(), **parts(colour="red"))
+
+
+@pytest.mark.parametrize(
+    ("preset", "problem", "settings"),
+    [
+        ("synthetic", ds.problems.Synthetic(seed=0), {"noise": 1e-4, "beta": 0.01}),
+        ("tictactoe", ds.problems.TicTacToe(), {"c": 0.5, "noise": 0.1, "beta": 1.0}),
+        ("mnist", linear_subsets(), {"c": 0.1, "noise": 1e-4, "beta": 0.5, "standardize": 20}),
+    ],
+)
+def test_a_preset_is_the_settings_of_an_experiment_and_what_is_given_comes_first(preset, problem, settings):
+    def leaves(**given):
+        return [e.actions for e in ds.Search.paper(problem, seed=0, **given).steps(30)]
+
+    assert leaves(preset=preset) == leaves(**settings)
+    assert leaves(preset=preset, beta=7.0, noise=0.3) == leaves(**settings | {"beta": 7.0, "noise": 0.3})
+
+
+def test_an_unknown_preset_is_named():
+    with pytest.raises(ValueError, match="preset must be one of 'synthetic', 'tictactoe', 'mnist', got 'go'"):
+        ds.Search.paper(ds.problems.TicTacToe(), preset="go")

@@ -125,3 +125,12 @@ def test_bad_arguments_are_named(arguments, named):
 def test_remaining_needs_a_child():
     with pytest.raises(ValueError, match="children"):
         Increments([2], 1.0).remaining(0, 0)
+
+
+def test_the_printed_step_is_the_same_at_every_level():
+    printed = ds.Search.paper(ds.problems.TicTacToe(), preset="tictactoe", step_variance=0.5)
+    measured = ds.Search.paper(ds.problems.TicTacToe(), preset="tictactoe")
+    assert printed.explored.increments.step_variance.tolist() == [0.5] * 9
+    steps = measured.explored.increments.step_variance
+    assert steps[0] == pytest.approx(0.5)  # nothing is turned before the first move
+    assert np.all(steps[1:7] > 0.5)

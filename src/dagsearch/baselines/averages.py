@@ -36,8 +36,7 @@ class Averages(Backup):
     """v of a node: the mean of the rewards of all descents through it.
 
     Statistics belong to nodes, not to edges: a node that is reached from several parents has one mean and
-    one count for all of them. But until a node is entered from the deciding node itself, it counts there as
-    an option that was not tried. On a tree there is no difference.
+    one count for all of them.
     """
 
     def __init__(self) -> None:
@@ -75,10 +74,11 @@ class Averages(Backup):
             self.count, self.mean = grown(self.count, nodes + 1), grown(self.mean, nodes + 1)
             self._squares = grown(self._squares, nodes + 1)
 
-    def of(self, options: Options) -> Statistics:
-        """Statistics of each option; no rewards for those that are not in the DAG."""
+    def of(self, options: Options, nodes: IntArray | None = None) -> Statistics:
+        """Statistics of each option, by its node; by default those that the deciding node is linked to."""
         self.reserve(len(options.explored.graph))
-        number, mean = self.count[options.children], self.mean[options.children]
+        nodes = options.children if nodes is None else nodes
+        number, mean = self.count[nodes], self.mean[nodes]
         return Statistics(float(self.count[options.node]), number, options.sign * mean)
 
 
@@ -87,7 +87,8 @@ class UCB1(Policy):
 
     ``n`` counts the rewards of the node that decides, ``n_i`` those of the option. Hence:
 
-    - options without a reward come first, in random order;
+    - options without a reward come first, in random order, and so do options that were not entered from
+      this node yet, whatever they earned from other parents;
     - a leaf that has its reward gets no bonus: there is nothing left to learn about it;
     - at a MIN node the smallest ``μ_i − c sqrt(ln(n) / n_i)`` is taken.
 

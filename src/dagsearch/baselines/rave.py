@@ -10,7 +10,7 @@ n_i             averages.count      number of rewards of the deciding node
 α, β            alpha, beta         c_2/(c_2 + n_j) and c_3/(c_3 + n_l)
 ==============  ==================  ======================================================================
 
-A child is rated
+Averages belong to sets of items: what a child earned by way of other parents counts. It is rated
 
     (1−α) μ_j + α ((1−β) l-RAVE + β g-RAVE) + sqrt(c_1 ln(n_i)/n_j · min(1/4, σ_j² + sqrt(2 ln(n_i)/n_j))).
 
@@ -124,8 +124,8 @@ class Rave(Policy):
 
     def rate(self, options: Options) -> FloatArray:
         """The score of every option."""
-        known = self._averages.of(options)
-        variance = self._averages.variance[options.children]
+        nodes = options.nodes
+        known, variance = self._averages.of(options, nodes), self._averages.variance[nodes]
         alpha = self.c2 / (self.c2 + known.number)
         expected = (1.0 - alpha) * known.mean + alpha * options.sign * self._rave(options)
         spent = math.log(max(1.0, known.visits)) / np.maximum(known.number, 1.0)
@@ -148,7 +148,7 @@ class Rave(Policy):
 
     def value(self, options: Options) -> FloatArray:
         """Mean reward of every option; −∞ for options without rewards."""
-        return self._averages.of(options).value
+        return self._averages.of(options, options.nodes).value
 
     def __repr__(self) -> str:
         return f"Rave(c1={self.c1}, c2={self.c2}, c3={self.c3})"

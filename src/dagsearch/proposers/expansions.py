@@ -50,6 +50,14 @@ class Options:
         return self._made
 
     @property
+    def nodes(self) -> IntArray:
+        """As :attr:`children`, and also the nodes that only other parents lead to so far."""
+        nodes, states = self.children.copy(), self.made.states
+        for option in (nodes < 0).nonzero()[0]:
+            nodes[option] = self.explored.find(states[self.actions[option]])
+        return nodes
+
+    @property
     def mean(self) -> FloatArray:
         """Mean of each option's v, or of g + Δ for an option outside the DAG; negated at MIN's turn."""
         mean = self._values[0]
@@ -79,11 +87,10 @@ class Options:
         if explored.has_lazy_children:
             inner = not _leads_to_leaves(explored, self.node, made)
             return mean + inner * delta.mean, variance + inner * delta.variance
-        mean, variance = mean.copy(), variance.copy()
+        mean, variance, nodes = mean.copy(), variance.copy(), self.nodes
         for option in (self.children < 0).nonzero()[0]:
-            node = explored.find(made.states[option])
-            if node >= 0:
-                mean[option], variance[option] = explored.value(node)
+            if nodes[option] >= 0:
+                mean[option], variance[option] = explored.value(nodes[option])
             elif len(explored.problem.actions(made.states[option])) > 0:
                 mean[option] += delta.mean
                 variance[option] += delta.variance

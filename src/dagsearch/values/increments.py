@@ -129,17 +129,19 @@ class Increments:
         problem: Problem | Space,
         covariance: Covariance,
         prior: Sequence[float] | None = None,
+        step_variance: ArrayLike | None = None,
     ) -> "Increments":
         """The increments of a problem under a covariance.
 
         ``depth`` and ``branching`` are the problem's own if it declares them. If not, they are measured on
-        random paths, as are the players and the variance of a step.
+        random paths, as are the players and, unless it is given, the variance of a step.
         """
         space = Space.of(problem)
         levels = space.levels
         branching = [max(1, round(level.branching)) for level in levels]
         players = [MAX if level.player >= 0 else MIN for level in levels]
-        return cls(branching, _step_variances(space, covariance), players, prior)
+        steps = _step_variances(space, covariance) if step_variance is None else step_variance
+        return cls(branching, steps, players, prior)
 
 
 def _step_variances(space: Space, covariance: Covariance) -> list[float]:
