@@ -1,8 +1,7 @@
 """Methods of other packages for choosing k of n, to compare with.
 
 Every peer evaluates the same function, ``problem.reward``, and only distinct subsets count. Peers do not
-support fixed, forbidden or grouped features: they choose ``problem.depth`` of the problem's choices, which
-are numbered from 0 here.
+know what is allowed: they choose ``problem.depth`` of the problem's items, which are numbered from 0 here.
 """
 
 from collections.abc import Callable, Iterable, Set
@@ -16,7 +15,7 @@ from threadpoolctl import threadpool_limits
 
 from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.problems import Subsets
-from dagsearch.problems.ground import Subset
+from dagsearch.problems.subsets import Subset
 from experiments.harness import peers
 from experiments.harness.evaluations import BudgetSpent, Evaluations
 from experiments.harness.peers import fitting_quietly, import_botorch, import_peer

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from dagsearch.problem import Problem
-from dagsearch.problems import Choices, Choose, FunctionProblem, Orders, SubsetRange, Subsets
+from dagsearch.problems import Choices, Choose, FunctionProblem, Orders, Subsets
 from experiments.general.problems import Instance
 from experiments.general.spaces import AnySize, Order, Places, Repeated, Subset
 
@@ -31,7 +31,7 @@ def stated(instance: Instance) -> Problem:
         return Subsets(space.n, space.k, lambda chosen: reward(_indicators(chosen, space.n)))
     if isinstance(space, AnySize):
         n = len(space.options)
-        return SubsetRange(n, 1, n, lambda chosen: reward(_indicators(chosen, n)))
+        return Subsets(n, (1, n), lambda chosen: reward(_indicators(chosen, n)))
     if isinstance(space, Order):
         return OneAfterTheOther(space.n, reward)
     assert isinstance(space, Places)

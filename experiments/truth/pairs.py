@@ -17,7 +17,7 @@ from dagsearch.journal.encoding import Part
 from dagsearch.journal.record import Record, Told
 from dagsearch.methods import default_initial
 from dagsearch.problem import Problem
-from dagsearch.problems import Choices, SubsetRange, Subsets
+from dagsearch.problems import Choices, Subsets
 from dagsearch.report.effects import Effect, worth_of
 from dagsearch.search import Search
 from experiments.harness import markdown
@@ -143,7 +143,7 @@ class Truth:
             )
         if kind.chosen:
             return Subsets(kind.items, kind.chosen, lambda leaf: self.reward(sorted(leaf)))
-        return SubsetRange(kind.items, 1, kind.items, lambda leaf: self.reward(sorted(leaf)))
+        return Subsets(kind.items, (1, kind.items), lambda leaf: self.reward(sorted(leaf)))
 
     def worth(self, told: Sequence[Told]) -> tuple[FloatArray, FloatArray]:
         """What every part and every pair is worth at the averages of the evaluated leaves."""

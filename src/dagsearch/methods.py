@@ -187,8 +187,9 @@ def natural_covariance(space: Space) -> Covariance:
     """
     if space.covariance is not None:
         return default_covariance(space).bind(space)
-    if space.inclusion is not None and (space.coding is None or space.is_of_one_size):
-        return SetKernel(None if space.positions is None else Nearness(space.positions)).bind(space)
+    if space.coding is not None and space.is_of_one_size:
+        positions = space.coding.layout.positions
+        return SetKernel(None if positions is None else Nearness(positions)).bind(space)
     if space.coding is not None:
         return Views().bind(space)
     return default_covariance(space).bind(space)

@@ -5,10 +5,12 @@ Four methods are enough. Optional members are looked up by name (see :class:`Pro
 """
 
 import inspect
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any, Final, NamedTuple, Protocol, runtime_checkable
+
+import numpy as np
 
 from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.errors import ProblemError
@@ -38,57 +40,27 @@ class Problem(Protocol):
         keys must offer the same actions, and these lead to equal keys.
     ``player(state) -> MAX | MIN``
         Whose turn it is. Without it every decision maximises.
-    ``depth: int`` and ``branching(level) -> int``
-        Number of decisions to the deepest leaf, and of actions at a level; they give the increments Δ.
-        Without them a few random paths are walked to estimate both (no reward is asked for).
+    ``allowed(leaf) -> bool``
+        Whether a leaf may be evaluated. Random leaves are drawn until one is allowed.
     ``items(state) -> Iterable[Hashable]``
         What a state consists of, for :class:`dagsearch.covariances.Overlap`.
     ``added_items(state, actions) -> Sequence[Collection[Hashable]]``
         The items that each action adds to ``items(state)``, if actions only add items. The search then rates
         all children at once without making their states. It cannot know which children outside the DAG are
         leaves, or were reached by another path, so either all children of a state must be leaves, or none.
-    ``inclusion(states) -> array``
-        Probability of each item to be in the leaf that random play reaches, one row per state; for
-        :class:`dagsearch.covariances.SetKernel`, which :func:`dagsearch.search` then uses.
-    ``positions: array``
-        Position of each item, for ``SetKernel``; items that are near each other are alike.
-    ``layout: Layout | None``
-        States as arrays of category codes: which places there are, and how many categories each has, as
-        :class:`dagsearch.problem.Layout`. The four members below come with it.
-    ``codes(states) -> array``
-        Category of each place, one row per state; −1 where it is not decided yet.
-    ``leaf_of(codes) -> State``
-        The leaf with this row of codes.
-    ``path_to(leaf) -> Sequence[Action]``
-        Actions that lead from the root to a leaf.
-    ``neighbours(codes, count, rng) -> array``
-        Codes of different leaves one change away from the leaf with this row of codes, one row each, without
-        the leaf itself: all if they are at most ``count``, otherwise a random sample of that size. ``codes``,
-        ``leaf_of`` and ``neighbours`` are ignored if a subclass overrides ``actions`` or ``step`` without
-        them.
-    ``every(most) -> array | None``
-        Codes of all leaves, one row each; ``None`` if they are more than ``most``, or not known.
-    ``likely_leaf_of(codes) -> State``
-        What ``leaf_of`` most likely returns, where that takes long: for leaves that are only compared.
-    ``parents(state) -> Sequence[tuple[State, Action]]``
-        The states one decision before, each with that decision. Without it the search replays a leaf's
-        actions to find out which of them could have been the last.
+    ``branching: Sequence[float]``
+        Number of actions at each level, to the deepest leaf; for the increments Δ. Without it a few random
+        paths are walked to estimate it (no reward is asked for).
+    ``coding: Coding | None``
+        States as arrays of category codes, see :class:`dagsearch.problem.Coding`.
     ``random_leaf(state, rng) -> tuple[State, list[Action]]``
         A leaf reached by uniformly random actions from ``state``, and these actions, if the problem has a
-        faster way than step by step. Ignored if a subclass overrides ``actions`` or ``step`` without it.
-    ``final_actions(state) -> Sequence[int]``
-        Indices in ``actions(state)`` of the actions that lead to leaves, if the problem has a faster way than
-        to make all states. Ignored if a subclass overrides ``actions`` or ``step`` without it.
-    ``leaves(state) -> Iterator[tuple[State, Sequence[Action]]]``
-        Every leaf below ``state``, each once, with actions that lead there. It saves walking through all
-        states if there are many more states than leaves. Ignored if a subclass overrides ``actions`` or
-        ``step`` without it.
-    ``reward_range: (float, float)``
-        The smallest and the largest possible reward, for :class:`dagsearch.values.proofs.WithProofs`.
+        faster way than step by step.
     ``leaf(given) -> State``
-        The leaf that a dictionary, list or set means, so that ``tell`` accepts it.
-    ``validate(state) -> None``
-        Raises an error if a leaf given to ``tell`` is not a state of the problem.
+        The leaf that a user's dictionary, list, set or state means; raises :class:`ProblemError` if it means
+        none. For ``tell``, ``known`` and ``start``.
+    ``path_to(leaf) -> Sequence[Action]``
+        Actions that lead from the root to a leaf; for a leaf that is given without them.
     ``encode(state)`` and ``decode(encoded)``
         Convert a state to types that JSON has, and back, for a journal. States made of numbers, text, tuples
         and frozensets need neither.
@@ -97,6 +69,8 @@ class Problem(Protocol):
         that a journal of another problem is refused.
     ``covariance: dagsearch.covariances.Covariance``
         The covariance to use unless another one is given.
+
+    ``coding`` and ``random_leaf`` are ignored if a subclass overrides ``actions`` or ``step`` without them.
     """
 
     def root(self) -> State:
@@ -173,16 +147,46 @@ class Layout(NamedTuple):
     """What the codes of a problem's states mean: one category per place."""
 
     kind: str
-    """``"places"`` if every place has categories of its own, ``"order"`` if the codes of a leaf are different
-    items in their order."""
+    """``"places"`` if every place has categories of its own, ``"set"`` if a place is an item that is chosen
+    (1) or not (0), ``"order"`` if the codes of a leaf are different items in their order."""
     categories: IntArray
     """Number of categories of each place, shape ``(places,)``. Where a place does not exist in some leaves,
     "absent" is one of them, the last. In an order it is the number of items, at every place."""
     numbers: "Sequence[FloatArray | None]" = ()
     """For each place the numbers that its categories are, ``nan`` for those that are none, ``None`` if none
-    is; of an order, and where nothing is a number, nothing."""
-    free: bool = True
-    """Of places that are chosen or not: whether all rows with as many chosen ones as a leaf are leaves."""
+    is; empty if nothing is a number."""
+    sizes: range = range(0)
+    """The numbers of items that a set can have."""
+    positions: FloatArray | None = None
+    """Where each item of a set is, shape ``(places, dimensions)``; near items are alike."""
+
+
+class Coding(NamedTuple):
+    """How the states of a problem are written as codes, which can be compared and changed by the thousand."""
+
+    layout: Layout
+    """Which places there are, and how many categories each has."""
+    codes: Callable[[Sequence[State]], IntArray]
+    """Category of each place of some states, −1 where it is not decided; shape ``(states, places)``."""
+    leaf_of: Callable[[IntArray], State]
+    """The leaf with a row of codes."""
+    path_to: Callable[[State], Sequence[Action]]
+    """Actions that lead from the root to a leaf."""
+    every: Callable[[int], IntArray | None] | None = None
+    """Codes of all leaves, one row each; ``None`` if they are more than a number, or not known."""
+    neighbours: Callable[[IntArray, int, np.random.Generator], IntArray] | None = None
+    """Codes one change away from a leaf, at most a number of rows; by default as the layout has them."""
+    certain: bool = True
+    """Whether every row of codes is a leaf as far as is known."""
+
+    def inclusion(self, states: Sequence[State]) -> FloatArray:
+        """Probability of each item to be in the leaf that random play reaches, one row per state of a set."""
+        codes = self.codes(states)
+        chosen, is_open = codes == 1, codes < 0
+        left = np.mean(self.layout.sizes) - chosen.sum(axis=1)
+        share = (left / np.maximum(is_open.sum(axis=1), 1)).clip(0.0, 1.0)
+        # The order in memory is the order in which products of rows are summed.
+        return np.asfortranarray(np.where(is_open, share[:, None], chosen))
 
 
 class Children:

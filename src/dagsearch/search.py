@@ -619,7 +619,7 @@ class Search:
 
         v of an inner state is known in searches that descend, as :meth:`paper` makes them.
         """
-        state = self.space.as_leaf(state)
+        state = self.space.as_state(state)
         if self.descended is not None:
             return self.values.belief(self.posterior, state)
         self.without_fantasies()

@@ -4,12 +4,11 @@ import warnings
 from collections.abc import Hashable, Sequence
 from contextlib import suppress
 from dataclasses import is_dataclass
-from itertools import islice
 from typing import Any, NoReturn
 
 import numpy as np
 
-from dagsearch._internal.checks import is_finite, is_whole
+from dagsearch._internal.checks import is_finite
 from dagsearch.costly.checks import checked_step
 from dagsearch.costly.edges import Edges
 from dagsearch.errors import ProblemError, RewardError
@@ -22,8 +21,6 @@ from dagsearch.space.check import in_another_order, not_a_sequence
 _FINDINGS_SHOWN = 20
 # Number of children of a state that are compared with each other.
 _CHILDREN_COMPARED = 8
-# Number of leaves below a state up to which their list is checked completely.
-_LEAVES_LISTED = 100
 # Types of states without parts.
 _SINGLE = (int, float, complex, type(None))
 
@@ -40,9 +37,9 @@ def check_problem(
 
     It finds missing methods; states that are unhashable, compare by identity or look mutable; actions or
     steps that change from call to call; cycles and paths without an end; players other than MAX and MIN, and
-    players that change; leaves without a finite reward; a depth or branching that differs from the declared
-    one; random leaves that their actions do not lead to; lists of leaves that are not complete; and, where
-    ``added_items`` is declared, states with both leaves and other states as children.
+    players that change; leaves without a finite reward; numbers of actions that differ from the declared
+    ``branching``; random leaves that their actions do not lead to; codes that are not those of a leaf; and,
+    where ``added_items`` is declared, states with both leaves and other states as children.
 
     Of a problem with costly steps it takes ``rewards`` steps, one after the other at random, and checks what
     the problem says about every state.
@@ -148,7 +145,7 @@ def _likeness_of_steps(problem: Any) -> str:
 
 def _warn_if_incomparable(space: Space) -> None:
     """Warn if leaves are single values without parts, of which no covariance can tell which are alike."""
-    told = space.covariance, space.items, space.inclusion, space.coding
+    told = space.covariance, space.items, space.coding
     leaves = space.random_leaves
     if any(one is not None for one in told) or not all(isinstance(leaf, _SINGLE) for leaf in leaves):
         return
@@ -181,17 +178,11 @@ class _Walker:
                 self._one_walk()
             if "endless" in self._findings:  # such a walk is slow: one is enough
                 break
-        members = [
-            (self._space.random_leaf, self._check_random_leaf),
-            (self._space.final_actions, self._check_final_actions),
-            (self._space.leaves, self._check_leaves),
-        ]
-        for check in [check for member, check in members if member is not None for _ in range(walks)]:
+        for _ in range(walks):
             with suppress(_Stop):
-                check()
-        with suppress(_Stop):
-            self._check_depth()
-            self._check_branching()
+                self._check_random_leaf()
+                self._check_coding()
+        self._check_branching()
         return list(self._findings.values())
 
     def _note(self, kind: Hashable, finding: str) -> None:
@@ -289,7 +280,7 @@ class _Walker:
 
     def _check_leaf(self, leaf: State, level: int) -> None:
         self._leaf_depths.add(level)
-        if self._rewards <= 0:
+        if self._rewards <= 0 or not self._space.allows(leaf):
             return
         self._rewards -= 1
         reward = self._call("reward", leaf)
@@ -300,6 +291,8 @@ class _Walker:
 
     def _check_random_leaf(self) -> None:
         """Check from a random state that ``random_leaf`` returns a leaf and actions that lead to it."""
+        if self._space.random_leaf is None:
+            return
         state = self._random_state()
         found = self._call("random_leaf", state, self._rng)
         try:
@@ -311,17 +304,16 @@ class _Walker:
             )
         self._check_way("random_leaf", state, leaf, actions)
 
-    def _check_final_actions(self) -> None:
-        """Check at a random state that ``final_actions`` are those that lead to leaves."""
-        state = self._random_state()
-        after = [self._call("step", state, action) for action in self._call("actions", state)]
-        final = [number for number, child in enumerate(after) if len(self._call("actions", child)) == 0]
-        found = self._call("final_actions", state)
-        if not isinstance(found, (list, tuple)) or list(found) != final:
-            self._note(
-                "final_actions",
-                f"final_actions({state!r}) returned {found!r}, but {final!r} lead to leaves",
-            )
+    def _check_coding(self) -> None:
+        """Check that the codes of a random leaf are those of this leaf and no other."""
+        coding = self._space.coding
+        if coding is None or "endless" in self._findings:
+            return
+        leaf, _ = self._space.walk(self._call("root"), self._rng)
+        row = coding.codes([leaf])[0]
+        if self._key(coding.leaf_of(row)) != self._key(leaf):
+            self._stop("coding", f"coding gives {leaf!r} the codes {row.tolist()}, which are another leaf's")
+        self._check_way("path_to", self._call("root"), leaf, list(coding.path_to(leaf)))
 
     def _random_state(self) -> State:
         state = self._call("root")
@@ -343,37 +335,6 @@ class _Walker:
                 member, f"{member} gives the leaf {leaf!r}, but its actions {actions!r} lead to {state!r}"
             )
 
-    def _check_leaves(self) -> None:
-        """Check below a random state that ``leaves`` lists different leaves, and one that a path leads to."""
-        state = self._random_state()
-        found = self._call("leaves", state)
-        try:
-            listed = [(leaf, list(actions)) for leaf, actions in islice(found, _LEAVES_LISTED + 1)]
-        except (TypeError, ValueError):
-            self._stop(
-                "leaves", f"leaves({state!r}) does not list pairs: a leaf, and actions that lead there"
-            )
-        for leaf, actions in listed:
-            self._check_way("leaves", state, leaf, actions)
-        known = {self._key(leaf) for leaf, _ in listed}
-        if len(known) < len(listed):
-            self._note("leaves twice", f"leaves({state!r}) lists a leaf twice")
-        if len(listed) <= _LEAVES_LISTED:
-            leaf, _ = self._space.walk(state, self._rng)
-            if self._key(leaf) not in known:
-                self._note("leaves missing", f"leaves({state!r}) does not list the leaf {leaf!r}")
-
-    def _check_depth(self) -> None:
-        """Compare the declared depth, that of the deepest leaf, with the depths of random leaves."""
-        depth = self._space.depth
-        if depth is None or not self._leaf_depths:
-            return
-        deepest = max(self._leaf_depths)
-        if not is_whole(depth):
-            self._note("depth", f"depth is {depth!r}, not a whole number")
-        elif deepest > depth or (len(self._leaf_depths) == 1 and deepest < depth):
-            self._note("depth", f"depth says {depth}, but leaves were found {deepest} decisions deep")
-
     def _check_branching(self) -> None:
         """Compare the declared branching with the mean of each level: exactly where all states agree.
 
@@ -381,14 +342,22 @@ class _Walker:
         """
         if self._space.branching is None:
             return
-        for level, widths in self._widths.items():
-            declared, mean = self._call("branching", level), float(np.mean(widths))
-            error = float(np.std(widths)) / len(widths) ** 0.5
+        if not isinstance(self._space.branching, Sequence):
+            what = "a list with the number of actions at each level"
+            self._note("branching", f"branching must be {what}, got {self._space.branching!r}")
+            return
+        levels, deepest = len(self._space.branching), max(self._leaf_depths, default=0)
+        if deepest > levels or (len(self._leaf_depths) == 1 and deepest < levels):
+            found = f"leaves were found {deepest} decisions deep"
+            self._note("depth", f"branching has {levels} levels, but {found}")
+        both = zip(self._space.branching, self._widths.values(), strict=False)
+        for level, (declared, widths) in enumerate(both):
+            mean, error = float(np.mean(widths)), float(np.std(widths)) / len(widths) ** 0.5
             slack = 0.0 if error == 0.0 else 1.0 + mean / 4.0 + 4.0 * error
             if not is_finite(declared) or not abs(declared - mean) <= slack:
                 self._note(
                     ("branching", level),
-                    f"branching({level}) says {declared!r}, but the states found at that level have "
+                    f"branching[{level}] says {declared!r}, but the states found at that level have "
                     f"{mean:.3g} actions on average",
                 )
 

@@ -386,9 +386,9 @@ def test_states_come_back_as_they_were(value):
     [
         ds.problems.TicTacToe(),
         ds.problems.Synthetic(seed=0),
-        ds.problems.SubsetRange(6, 1, 3, reward=sum, groups=[[1, 2]]),
+        ds.problems.Subsets(6, (1, 3), reward=sum),
         ds.baselines.as_tree(ds.problems.TicTacToe()),
-        ds.baselines.as_tree(ds.problems.SubsetRange(6, 1, 3, reward=sum)),
+        ds.baselines.as_tree(ds.problems.Subsets(6, (1, 3), reward=sum)),
     ],
     ids=lambda p: type(p).__name__,
 )

@@ -310,7 +310,7 @@ KINDS = {
     ),
     "orders": lambda: ds.problems.Orders("abcdef", reward=lambda order: order.index("c")),
     "strings": lambda: ds.problems.Sequences("xyz", 5, reward=lambda letters: letters.count("y")),
-    "a range of sizes": lambda: ds.problems.SubsetRange(9, 1, 4, reward=sum),
+    "a range of sizes": lambda: ds.problems.Subsets(9, (1, 4), reward=sum),
     "a game": ds.problems.TicTacToe,
     "its own": Walk,
 }

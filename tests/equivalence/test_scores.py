@@ -154,7 +154,7 @@ def test_projection_equals_tracking(model):
 @pytest.mark.parametrize("model", [WeightScores, FunctionScores])
 @pytest.mark.parametrize("mean", [0.7, lambda state: float(len(state))])
 def test_preview_equals_projection(model, mean):
-    problem = ds.problems.Subsets(10, 4, reward=sum, groups=[(1, 2, 3)])
+    problem = ds.problems.Subsets(10, 4, reward=sum)
     covariance = 0.3 * Overlap.of(problem, bias=1.0)
     scores = model(covariance, 0.1, mean)
     leaves = random_subsets(10, 4, 30, seed=9)
@@ -551,7 +551,7 @@ def test_fantasies_narrow_the_belief_and_do_not_move_it(model):
 @pytest.mark.parametrize("mean", [0.7, lambda state: float(sum(state))])
 @pytest.mark.parametrize("model", [WeightScores, FunctionScores])
 def test_leaves_are_predicted_by_their_codes(model, mean):
-    problem = ds.problems.SubsetRange(9, 0, 9, sum)
+    problem = ds.problems.Subsets(9, (0, 9), sum)
     covariance = Overlap.of(problem) if model is WeightScores else Views().bind(problem)
     coding = Space(problem).coding
     scores = model(covariance, 0.1, mean)

@@ -163,7 +163,7 @@ COMPOSITIONS: dict[str, Callable[[], ds.Search]] = {
     "default, words": lambda: run(ds.Search.default(Word(), initial=8, seed=0)),
     "default, counts": lambda: run(ds.Search.default(Mixture(), initial=6, seed=0), 28),
     "default, range of sizes": lambda: run(
-        ds.Search.default(ds.problems.SubsetRange(12, 2, 5, weighted(12, 3).reward), initial=8, seed=0)
+        ds.Search.default(ds.problems.Subsets(12, (2, 5), weighted(12, 3).reward), initial=8, seed=0)
     ),
     "default, in batches": lambda: in_batches(ds.Search.default(weighted(20, 4), initial=8, seed=0)),
     "default, asynchronous": lambda: asynchronously(ds.Search.default(weighted(20, 4), initial=6, seed=0)),

@@ -370,14 +370,14 @@ def test_what_was_computed_here_is_a_whole_future():
 @pytest.mark.parametrize(
     "chosen",
     [
-        ds.problems.SubsetRange(12, 1, 12, lambda subset: 0.01 * sum(subset) - abs(len(subset) - 9)),
-        ds.problems.Knapsack(12, 0, 12, lambda subset: float(sum(subset)), capacity=(range(1, 13), 30)),
+        ds.problems.Subsets(12, (1, 12), lambda subset: 0.01 * sum(subset) - abs(len(subset) - 9)),
+        ds.problems.Subsets(12, (0, 12), lambda subset: float(sum(subset)), allowed=lambda c: sum(c) <= 30),
         ds.problems.Subsets(4, 4, sum),
     ],
     ids=["a range", "a knapsack", "all of them"],
 )
 def test_climbs_over_sets_change_their_size_where_that_varies(chosen):
     result = ds.search(chosen, 60, covariance=ds.covariances.SetKernel(), seed=0)
-    if isinstance(chosen, ds.problems.SubsetRange) and len(chosen.sizes) > 1:
+    if chosen.allowed is None and len(chosen.sizes) > 1:
         assert len(result.best_state) == 9
     assert len({evaluation.leaf for evaluation in result.history}) == len(result.history)

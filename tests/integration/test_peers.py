@@ -74,18 +74,6 @@ def test_those_that_learn_find_what_random_subsets_do_not(peer, budget):
     assert best_rewards(peers.random_subsets(problem, budget, 0))[-1] < -6.0
 
 
-@pytest.mark.parametrize("name", SAMPLING)
-def test_fixed_forbidden_and_grouped_features_are_respected(name):
-    problem = Subsets(9, 4, weight_of_nine, fixed=[0], forbidden=[8], groups=[(1, 2)])
-    trials = PEERS[name](problem, 15, 0)
-    assert len(trials) == 15
-    for trial in trials:
-        problem.validate(trial.subset)
-        assert problem.actions(trial.subset) == []
-        assert trial.complete
-        assert len(trial.subset & {1, 2}) in (0, 2)
-
-
 def weight_of_nine(subset):
     return float(np.arange(9)[sorted(subset)].sum())
 

@@ -151,12 +151,6 @@ def test_rave_counts_a_leaf_once():
     assert averages.count[nodes[0]] == 3.0
 
 
-def test_rave_needs_one_item_per_action():
-    search = baselines.uct_rave(ds.problems.Subsets(6, 2, reward=len, groups=[(0, 1)]), seed=0)
-    with pytest.raises(ds.ProblemError, match="exactly one item"):
-        search.run(5)
-
-
 def test_a_tree_is_told_tree_states():
     search = baselines.uct(ds.problems.Subsets(6, 2, reward=len), seed=0)
     with pytest.raises(ds.ProblemError, match="carry their path"):

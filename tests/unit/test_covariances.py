@@ -115,20 +115,16 @@ def test_hyperparameters_can_be_changed_and_changed_back(name):
     assert other.with_values(values)(states) == pytest.approx(covariance(states))
 
 
-def coded(**settings):
+def coded():
     """Subsets of four that have codes, with some of their leaves as states and as codes."""
-    problem = ds.problems.SubsetRange(16, 4, 4, reward=sum, positions=POSITIONS, **settings)
+    problem = ds.problems.Subsets(16, 4, reward=sum, positions=POSITIONS)
     leaves = list(dict.fromkeys(Space(problem).random_leaves))
     return problem, leaves, problem.codes(leaves)
 
 
-SETTINGS = [{}, {"fixed": [0], "forbidden": [3]}, {"groups": [(1, 2), (5, 6, 7)]}]
-
-
-@pytest.mark.parametrize("settings", SETTINGS)
 @pytest.mark.parametrize("name", ["identity", "near", "matrix", "scaled"])
-def test_leaves_are_compared_by_codes_as_by_rows(name, settings):
-    problem, leaves, codes = coded(**settings)
+def test_leaves_are_compared_by_codes_as_by_rows(name):
+    problem, leaves, codes = coded()
     covariance = KERNELS[name]().bind(problem)
     assert covariance.reads_codes
     assert covariance.from_codes(codes[:9]) == pytest.approx(covariance.represent(leaves[:9]), abs=1e-12)
@@ -147,16 +143,6 @@ def test_sums_read_codes_if_their_parts_do():
         assert not covariance.reads_codes
         with pytest.raises(CovarianceError, match="cannot"):
             covariance.from_codes(codes)
-
-
-def test_codes_that_are_not_about_choices_are_not_read():
-    class Shuffled(ds.problems.SubsetRange):
-        def codes(self, states):
-            return super().codes(states)[:, ::-1]
-
-    covariance = SetKernel().bind(Shuffled(8, 2, 2, sum))
-    assert not covariance.reads_codes
-    assert not covariance.rates_swaps
 
 
 def swapped(codes):
@@ -178,10 +164,9 @@ SWAPS = {
 }
 
 
-@pytest.mark.parametrize("settings", SETTINGS)
 @pytest.mark.parametrize("name", SWAPS)
-def test_sums_of_swaps_are_those_of_the_swapped_leaves(name, settings):
-    problem, leaves, codes = coded(**settings)
+def test_sums_of_swaps_are_those_of_the_swapped_leaves(name):
+    problem, leaves, codes = coded()
     covariance = SWAPS[name]().bind(problem)
     assert covariance.rates_swaps
     others = covariance.prepared(covariance.represent(leaves[:30]))
@@ -193,23 +178,9 @@ def test_sums_of_swaps_are_those_of_the_swapped_leaves(name, settings):
         assert found.ravel() == pytest.approx(expected, rel=1e-9, abs=1e-9)
 
 
-def test_swaps_of_many_items_are_about_those_that_can_be_chosen():
-    few = [3, 40, 77, 200, 510]
-    forbidden = sorted(set(range(600)) - set(few))
-    problem = ds.problems.SubsetRange(600, 2, 2, sum, forbidden=forbidden)
-    covariance = SetKernel(Nearness(np.arange(600.0)[:, None])).bind(problem)
-    leaves = [frozenset({3, 40}), frozenset({40, 510}), frozenset({77, 200})]
-    codes, others = problem.codes(leaves), covariance.prepared(covariance.represent(leaves))
-    assert others.shape == (3, 6)
-    found = covariance.sums_of_swaps(codes[0], others, np.array([1.0, 2.0, -1.0]))
-    expected = covariance.cross(covariance.from_codes(swapped(codes[0])), others) @ [1.0, 2.0, -1.0]
-    assert found.ravel() == pytest.approx(expected)
-
-
-@pytest.mark.parametrize("settings", SETTINGS[:2])
 @pytest.mark.parametrize("name", ["identity", "near", "matrix", "scaled", "sum"])
-def test_sparse_rows_give_what_dense_ones_give(name, settings, monkeypatch):
-    problem = subsets(**settings)
+def test_sparse_rows_give_what_dense_ones_give(name, monkeypatch):
+    problem = subsets()
     covariance = KERNELS[name]().bind(problem)
     rows = covariance.represent(some_states(problem))
     matrix, gradient = covariance.value_and_gradient(rows)
@@ -221,14 +192,14 @@ def test_sparse_rows_give_what_dense_ones_give(name, settings, monkeypatch):
 
 
 def test_inclusion_is_the_probability_under_random_play():
-    problem = ds.problems.Subsets(7, 3, reward=sum, fixed=[0], forbidden=[6], groups=[(1, 2)])
+    problem = ds.problems.Subsets(7, 3, reward=sum)
     rng = np.random.default_rng(0)
-    for state in (problem.root(), frozenset({0, 3}), frozenset({0, 1, 2})):
+    for state in (problem.root(), frozenset({0, 3}), frozenset({6})):
         ends = [Space(problem).walk(state, rng)[0] for _ in range(4_000)]
         share = np.array([[feature in end for feature in range(7)] for end in ends]).mean(axis=0)
-        assert problem.inclusion([state])[0] == pytest.approx(share, abs=0.04)
+        assert problem.coding.inclusion([state])[0] == pytest.approx(share, abs=0.04)
     leaf = frozenset({0, 3, 4})
-    assert problem.inclusion([leaf])[0].tolist() == [1.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0]
+    assert problem.coding.inclusion([leaf])[0].tolist() == [1.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0]
 
 
 def test_random_leaves_have_unit_spread():
@@ -260,7 +231,7 @@ def test_near_items_are_alike_and_far_ones_are_not():
         (lambda: SetKernel(length=0.0), "length must be positive"),
         (lambda: -1.0 * SetKernel(), "factor of a covariance must be positive"),
         (lambda: SetKernel()([frozenset()]), "not bound to a problem"),
-        (lambda: SetKernel().bind(ds.problems.TicTacToe()), "needs inclusion"),
+        (lambda: SetKernel().bind(ds.problems.TicTacToe()), "needs a problem whose leaves are sets"),
         (lambda: SetKernel(np.eye(3)).bind(subsets()), "has 3 rows, but Subsets has 16 items"),
         (lambda: Overlap() * SetKernel(), "factor of a covariance must be positive"),
         (lambda: correlation([1.0, 2.0]), "table of finite numbers"),

@@ -142,7 +142,7 @@ def test_effects_of_very_many_evaluations_take_little_time():
 
 
 def test_a_set_of_one_item_is_shown_as_this_item():
-    problem = ds.problems.SubsetRange(4, 1, 2, lambda chosen: float(len(chosen)))
+    problem = ds.problems.Subsets(4, (1, 2), lambda chosen: float(len(chosen)))
     record = Record()
     record.add_evaluations(ds.search(problem, 10, seed=0).history)
     assert {part for one in record.told for part in one.parts} == {Part("", str(item)) for item in range(4)}

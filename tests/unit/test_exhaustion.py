@@ -11,7 +11,7 @@ from dagsearch.journal.journal import read_events
 from dagsearch.posterior import FunctionScores
 from dagsearch.posterior.evidence import LogPosterior
 from dagsearch.posterior.landmarks import WhitenedScores
-from dagsearch.problems import Choices, FunctionProblem, Knapsack, Orders, Sequences, SubsetRange, Subsets
+from dagsearch.problems import Choices, FunctionProblem, Orders, Sequences, Subsets
 from dagsearch.proposers import Climb, Descent, Portfolio
 from dagsearch.proposers.expansions import AllChildren, OneChild
 from dagsearch.proposers.policies import UpperConfidence
@@ -83,14 +83,13 @@ SMALL = {
     "all but one": lambda: Subsets(9, 8, total),
     "all but two": lambda: Subsets(8, 6, total),
     "all": lambda: Subsets(12, 12, total),
-    "groups": lambda: Subsets(9, 4, total, fixed=[1], forbidden=[4], groups=[[2, 3], [5, 6]]),
-    "any size": lambda: SubsetRange(5, 0, 5, total),
-    "sizes with groups": lambda: SubsetRange(7, 2, 4, total, fixed=[0], groups=[[2, 3]]),
-    "capacity": lambda: Knapsack(6, 1, 5, total, capacity=([1, 2, 3, 4, 5, 6], 11)),
+    "any size": lambda: Subsets(5, (0, 5), total),
+    "sizes": lambda: Subsets(7, (2, 4), total),
+    "capacity": lambda: Subsets(6, (1, 5), total, allowed=lambda chosen: total(chosen) <= 8),
     "orders": lambda: Orders("abcd", lambda order: order.index("c")),
     "orders of some": lambda: Orders(range(5), total, length=2),
     "sequences": lambda: Sequences("abc", 3, lambda letters: letters.count("a")),
-    "free sequences": lambda: Sequences("abc", 3, len, forbidden=[("a", "b"), ("b", "b")], min_length=1),
+    "free sequences": lambda: Sequences("abc", 3, len, min_length=1),
     "choices": lambda: Choices({"a": range(4), "b": ["x", "y", "z"]}, lambda chosen: chosen["a"]),
     "conditions": lambda: Choices(
         {"a": range(4), "b": lambda chosen: range(chosen["a"]) or None}, lambda chosen: chosen.get("b", 0)
@@ -115,7 +114,7 @@ def all_leaves(problem, start=None):
     while waiting:
         state = waiting.pop()
         actions = problem.actions(state)
-        if len(actions) == 0:
+        if len(actions) == 0 and Space(problem).allows(state):
             leaves.add(key(state))
         for child in (problem.step(state, action) for action in actions):
             if key(child) not in known:
@@ -154,28 +153,13 @@ def test_values_are_exact_afterwards(name, expansion, minimax):
             assert graph.v_mean[node] == pytest.approx(value(graph.states[node]), abs=1e-3)
 
 
-@pytest.mark.parametrize("name", [name for name in SMALL if Space(SMALL[name]()).leaves is not None])
-def test_leaves_are_listed_once_below_every_state(name):
-    problem, rng = SMALL[name](), np.random.default_rng(0)
-    for _ in range(20):
-        state = problem.root()
-        while True:
-            listed = [leaf for leaf, _ in problem.leaves(state)]
-            assert len(set(listed)) == len(listed)
-            assert set(listed) == all_leaves(problem, state)
-            actions = problem.actions(state)
-            if len(actions) == 0:
-                break
-            state = problem.step(state, actions[int(rng.integers(len(actions)))])
-
-
-def test_a_subclass_with_other_actions_lists_no_leaves():
+def test_a_subclass_with_other_actions_is_searched_completely():
     class Sparse(Subsets):
         def actions(self, state):
             return [feature for feature in super().actions(state) if feature - 1 not in state]
 
     problem = Sparse(7, 3, total)
-    assert Space(problem).leaves is None
+    assert Space(problem).coding is None
     assert once_each(problem, ds.search(problem, 1_000, seed=0).history)
 
 
@@ -192,7 +176,7 @@ def test_all_features_but_one_do_not_walk_through_all_subsets(n, k):
 
 
 def test_one_full_subset_among_all_sizes_does_not_hold_the_search_up():
-    search = ds.Search.default(SubsetRange(14, 0, 14, total), initial=5, seed=0)
+    search = ds.Search.default(Subsets(14, (0, 14), total), initial=5, seed=0)
     assert search.run(40).stopped == "budget"
     assert len(search.index.states) < 2_000  # of more than 16,384 states
 
@@ -314,7 +298,7 @@ def test_seconds_hold_while_leaves_are_looked_for(clock):
             ),
             "predict",
         ),
-        (lambda: ds.Search.default(SubsetRange(9, 0, 9, total), initial=3, seed=0), "predict_codes"),
+        (lambda: ds.Search.default(Subsets(9, (0, 9), total), initial=3, seed=0), "predict_codes"),
     ],
 )
 def test_seconds_hold_in_rollouts_and_climbs(make, slow, clock, monkeypatch):

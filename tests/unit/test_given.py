@@ -55,7 +55,7 @@ PROBLEMS = {
         ds.problems.Subsets(["ash", "birch", "cedar", "oak", "yew"], 2, reward=lambda s: float("yew" in s)),
         ["yew", "oak"],
     ),
-    "sizes": (ds.problems.SubsetRange(8, 1, 3, reward=sum), {6, 7}),
+    "sizes": (ds.problems.Subsets(8, (1, 3), reward=sum), {6, 7}),
     "orders": (ds.problems.Orders(["x", "y", "z", "w"], reward=lambda o: o.index("x")), ["y", "z", "w", "x"]),
     "sequences": (ds.problems.Sequences("ab", 3, reward=lambda s: s.count("a")), ["a", "a", "a"]),
     "choices": (
@@ -219,7 +219,7 @@ BAD = {
     "missing": ({"known": [({"a": 1, "b": 2}, 1), ({"a": 1}, 2)]}, r"known\[1\]: .*'b'.* is not chosen"),
     "option": ({"start": [{"a": 77, "b": 1}]}, r"start\[0\]: 77 cannot be chosen"),
     "name": ({"start": [{"a": 1, "b": 1, "c": 1}]}, r"start\[0\]: 'c' is not a choice"),
-    "one leaf": ({"start": {"a": 1, "b": 1}}, r"start\[0\]: 'a' is not a state"),
+    "one leaf": ({"start": {"a": 1, "b": 1}}, r"start\[0\]: 'a' is not a leaf of this problem"),
     "letters": ({"start": "ab"}, "start must be a list of leaves, got 'ab'"),
     "actions": ({"start": [ds.Proposal({"a": 1, "b": 1}, ())]}, r"start\[0\]: "),
 }
@@ -240,7 +240,7 @@ def test_bad_input_is_named_in_one_line_before_a_journal_begins(name, tmp_path):
     [
         (PROBLEMS["subsets by names"][0], ["yew", "elm"], r"start\[0\]: .*'elm'.* is not a subset"),
         (PROBLEMS["subsets by names"][0], ["yew"], r"start\[0\]: "),
-        (PROBLEMS["orders"][0], ["x", "y"], r"start\[0\]: .* is not a leaf"),
+        (PROBLEMS["orders"][0], ["x", "y"], r"start\[0\]: .* is not an order"),
         (PROBLEMS["orders"][0], ["x", "x", "y", "z"], r"start\[0\]: .* is not an order"),
         (Places(), (1, 1), r"start\[0\]: "),
         (Places(), 7, r"start\[0\]: 7 is not a leaf of the problem \(TypeError"),

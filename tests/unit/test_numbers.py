@@ -12,7 +12,7 @@ import dagsearch as ds
 from dagsearch.covariances import Views
 from dagsearch.covariances.counts import Described, PlaceViews
 from dagsearch.problem import Layout
-from dagsearch.space.codes import Changes
+from dagsearch.space.moves import OtherOptions
 from dagsearch.space.numbers import Ladder, numbers_of, scale_features
 
 DAY = datetime.date(2026, 1, 1)
@@ -130,7 +130,7 @@ def test_neighbours_of_one_among_many_numbers_are_near_and_far(size):
 
 def test_many_numbers_leave_room_for_the_other_places():
     layout = Layout("places", np.array([10_000, 3]), [np.arange(10_000.0), None])
-    rows = Changes(layout).around(np.array([500, 1]), 100, np.random.default_rng(0))
+    rows = OtherOptions(layout).around(np.array([500, 1]), 100, np.random.default_rng(0))
     assert (rows[:, 1] != 1).sum() == 2
     assert len({tuple(row) for row in rows.tolist()}) == len(rows) > 20
 

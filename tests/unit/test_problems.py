@@ -82,30 +82,6 @@ def test_synthetic_rewards_have_the_declared_covariance():
     assert draws[0].covariance(leaves)[0, 1] == pytest.approx((2 + 1) / 4)
 
 
-def test_subsets_with_fixed_forbidden_and_groups():
-    problem = Subsets(8, 4, reward=sum, fixed=[0], forbidden=[1], groups=[(2, 3), (5, 6, 7)])
-    assert problem.root() == {0}
-    assert problem.depth == 3
-    assert problem.actions(problem.root()) == [(2, 3), 4, (5, 6, 7)]
-    assert problem.step(problem.root(), (2, 3)) == {0, 2, 3}
-    leaves = {state for state in reachable(problem) if not problem.actions(state)}
-    assert leaves == {frozenset({0, 2, 3, 4, 5, 6, 7})}
-    assert [problem.branching(level) for level in range(3)] == [3, 2, 1]
-
-
-def test_subsets_groups_count_as_one_choice():
-    problem = Subsets(5, 2, reward=sum, groups=[(0, 1, 2)])
-    leaves = {state for state in reachable(problem) if not problem.actions(state)}
-    assert leaves == {frozenset({0, 1, 2, 3}), frozenset({0, 1, 2, 4}), frozenset({3, 4})}
-
-
-def test_a_group_follows_its_members():
-    held = Subsets(5, 2, reward=sum, fixed=[1], groups=[(0, 1)])
-    assert held.root() == {0, 1}
-    banned = Subsets(5, 2, reward=sum, forbidden=[1], groups=[(0, 1)])
-    assert banned.actions(banned.root()) == [2, 3, 4]
-
-
 def test_all_subsets_are_leaves():
     problem = Subsets(6, 3, reward=sum)
     leaves = {state for state in reachable(problem) if not problem.actions(state)}
@@ -120,15 +96,6 @@ def test_all_subsets_are_leaves():
         ({"n": 5, "k": 0}, "k must be"),
         ({"n": 5, "k": 2.7}, "k must be a whole number"),
         ({"n": 5.5, "k": 2}, "n must be a whole number"),
-        ({"n": 5, "k": 1, "fixed": [0, 1]}, "k must be"),
-        ({"n": 5, "k": 5, "forbidden": [2]}, "k must be"),
-        ({"n": 5, "k": 2, "fixed": [5]}, "fixed must name features 0 to 4"),
-        ({"n": 5, "k": 2, "forbidden": [-1]}, "forbidden must name"),
-        ({"n": 5, "k": 2, "groups": [(3, 9)]}, "groups must name"),
-        ({"n": 5, "k": 2, "groups": [(1, 2), (2, 3)]}, "two of them have feature 2"),
-        ({"n": 5, "k": 2, "groups": [()]}, "groups must not be empty"),
-        ({"n": 5, "k": 2, "fixed": [1], "forbidden": [1]}, "both fixed and forbidden"),
-        ({"n": 5, "k": 2, "fixed": [1], "forbidden": [2], "groups": [(1, 2)]}, "both fixed and forbidden"),
     ],
 )
 def test_bad_subsets_are_named(arguments, named):
@@ -154,7 +121,7 @@ def test_as_tree_keeps_paths_apart_and_everything_else():
     assert one == TreeState((1, 2), frozenset({1, 2}))
     assert one != other
     assert tree.reward(one) == tree.reward(other) == problem.reward(frozenset({1, 2}))
-    assert (tree.depth, tree.branching(1), tree.best_reward) == (2, 4, problem.best_reward)
+    assert (tree.depth, tree.branching[1], tree.best_reward) == (2, 4, problem.best_reward)
     assert np.allclose(tree.covariance([one], [other]), problem.covariance([one.state]))
     assert not hasattr(tree, "player")
     assert ds.as_tree(TicTacToe()).player(TreeState((4,), "....X....")) == ds.MIN
@@ -174,7 +141,7 @@ def test_as_tree_with_a_covariance_that_has_no_features():
 @pytest.mark.parametrize(
     "problem",
     [
-        Subsets(9, 3, reward=sum, fixed=[0], groups=[(1, 2)]),
+        Subsets(9, 3, reward=sum),
         Synthetic(seed=0),
         TicTacToe(),
         TicTacToe(symmetric=False),
@@ -225,13 +192,12 @@ _CALLS = iter(range(10**9))
             broken(player=lambda self, state: ds.MAX if next(_CALLS) % 3 else ds.MIN),
             "inconsistent player: at .* first",
         ),
-        (broken(branching=lambda self, level: 20), r"branching\(0\) says 20"),
-        (broken(branching=lambda self, level: 2 + 3 * level), r"branching\(1\) says 5"),
-        (broken(branching=lambda self, level: 3), r"branching\(0\) says 3"),
-        (broken(branching=lambda self, level: None), r"branching\(0\) says None"),
-        (broken(depth=2), "depth says 2"),
-        (broken(depth=7), "depth says 7"),
-        (broken(depth=lambda self: 3), "not a whole number"),
+        (broken(branching=[20, 2, 2]), r"branching\[0\] says 20"),
+        (broken(branching=[2, 5, 2]), r"branching\[1\] says 5"),
+        (broken(branching=[None, 2, 2]), r"branching\[0\] says None"),
+        (broken(branching=[2, 2]), "branching has 2 levels, but leaves were found 3 decisions deep"),
+        (broken(branching=[2] * 7), "branching has 7 levels, but leaves were found 3 decisions deep"),
+        (broken(branching=3), "branching must be a list with the number of actions at each level, got 3"),
         (broken(actions=lambda self, state: None), "must be a list, tuple or range"),
         (broken(actions=lambda self, state: {0, 1}), "must be a list, tuple or range"),
         (broken(actions=lambda self, state: iter([0, 1])), "must be a list, tuple or range"),
@@ -253,29 +219,10 @@ _CALLS = iter(range(10**9))
         (broken(random_leaf=lambda self, state, rng: ((0, 0, 0), [0, 0, 0, 0])), "random_leaf takes"),
         (broken(random_leaf=lambda self, state, rng: (state, [])), "random_leaf gives"),
         (broken(random_leaf=lambda self, state, rng: 3), "not a leaf and"),
-        (broken(final_actions=lambda self, state: [7]), "lead to leaves"),
         (broken(random_leaf=lambda self, state, rng: None), "not a leaf and"),
         (
             broken(random_leaf=lambda self, state, rng: ((0, 0, 9), [0, 0, 9])),
             "random_leaf takes the action 9",
-        ),
-        (broken(leaves=lambda self, state: [(state, [])]), "leaves gives"),
-        (broken(leaves=lambda self, state: [(state, [7])]), "leaves takes the action 7"),
-        (broken(leaves=lambda self, state: [state] * 3), "does not list pairs"),
-        (broken(leaves=lambda self, state: []), "does not list the leaf"),
-        (
-            broken(
-                leaves=lambda self, state: [((*state, *[0] * (3 - len(state))), [0] * (3 - len(state)))] * 2
-            ),
-            "lists a leaf twice",
-        ),
-        (broken(actions=lambda self, state: [next(_CALLS)]), "changes from call to call"),
-        (
-            broken(
-                key=lambda self, state: len(state),
-                actions=lambda self, state: [0, 1][: 2 - sum(state)] if len(state) < 2 else [],
-            ),
-            "equal states must offer the same",
         ),
     ],
 )

@@ -24,14 +24,13 @@ from dagsearch.covariances import SetKernel
 from dagsearch.errors import JournalError, ProblemError
 from dagsearch.journal.record import Scored
 from dagsearch.posterior import FunctionScores
-from dagsearch.problems import SubsetRange
-from dagsearch.problems.ground import Partial
-from dagsearch.problems.subsets import Size
+from dagsearch.problems import Size, Subsets
 from dagsearch.proposers import Descent
 from dagsearch.proposers.expansions import OneChild
 from dagsearch.proposers.policies import UpperConfidence
 from dagsearch.proposers.rollouts import Greedy
 from dagsearch.selection import leaders, likeness
+from dagsearch.selection.columns import ColumnSubsets
 from dagsearch.selection.identity import identity_of
 from dagsearch.selection.samples import sample_leaves
 from dagsearch.selection.scoring import FoldNoise
@@ -94,23 +93,52 @@ def test_the_first_and_the_only_fold_tell_what_they_can():
 # Sizes --------------------------------------------------------------------------------------------
 
 
-def ranges(**settings):
-    return SubsetRange(9, 2, 4, reward=lambda chosen: float(sum(chosen)) - 6.5 * len(chosen), **settings)
+def ranges():
+    return Subsets(9, (2, 4), reward=lambda chosen: float(sum(chosen)) - 6.5 * len(chosen))
 
 
-@pytest.mark.parametrize(
-    "settings", [{}, {"fixed": [0], "forbidden": [3]}, {"groups": [(1, 2), (5, 6, 7)]}, {"fixed": [1, 2]}]
-)
-def test_a_range_of_sizes_is_a_good_problem(settings):
-    problem = ranges(**settings)
-    ds.testing.check_problem(problem)
+def subsets_of_nine(choices=(), fixed=(), least=2, most=4):
+    """Subsets of nine columns."""
+    choices = choices or [[column] for column in range(9) if [column] not in fixed]
+    return ColumnSubsets(9, least, most, choices, fixed)
+
+
+GROUPS = [[0], [1, 2], [3], [4], [5, 6, 7], [8]]
+LIMITED = {
+    "range": ranges,
+    "all columns": subsets_of_nine,
+    "fixed and forbidden": lambda: subsets_of_nine([[1], [2], [4], [5], [6], [7], [8]], [[0]]),
+    "groups": lambda: subsets_of_nine(GROUPS),
+    "groups of one size": lambda: subsets_of_nine(GROUPS, least=3, most=3),
+    "two fixed": lambda: subsets_of_nine(fixed=[[1], [2]]),
+    "fixed group": lambda: subsets_of_nine([[0], [3], [4]], [[1, 2]], 1, 3),
+    "only what is fixed": lambda: subsets_of_nine(fixed=[[1], [2]], least=2, most=2),
+}
+
+
+@pytest.mark.parametrize("make", LIMITED.values(), ids=LIMITED)
+def test_ranges_and_columns_are_good_problems(make):
+    problem = make()
+    ds.testing.check_problem(problem, rewards=0)
     for leaf in Space(problem).random_leaves:
         state = problem.root()
         for action in problem.path_to(leaf):
             state = problem.step(state, action)
         assert state == leaf
-        for parent, action in problem.parents(leaf):
-            assert problem.step(parent, action) == leaf
+        assert problem.decode(problem.encode(leaf)) == leaf
+    root = problem.root()
+    assert problem.decode(problem.encode(root)) == root
+
+
+def test_columns_are_chosen_in_groups_with_what_is_fixed():
+    problem = subsets_of_nine([[3], [4], [5, 6]], [[0], [1, 2]], 3, 3)
+    search = ds.Search.default(problem, seed=0)
+    leaves = {search.ask().leaf for _ in range(3)}
+    assert leaves == {frozenset({0, 1, 2, 3}), frozenset({0, 1, 2, 4}), frozenset({0, 1, 2, 5, 6})}
+    assert {tuple(problem.encode(leaf)) for leaf in leaves} == {(0, 1, 2, 3), (0, 1, 2, 4), (0, 1, 2, 5, 6)}
+    for leaf in ({0, 1, 2, 5}, {1, 2, 3}, {0, 1, 2, 8}, {0, 1, 2, 3, 4}, {0, 1, 2}):
+        with pytest.raises(ProblemError, match=r"lacks a fixed column|is not a complete subset"):
+            problem.path_to(frozenset(leaf))
 
 
 def test_every_size_is_found_and_none_twice():
@@ -123,39 +151,35 @@ def test_every_size_is_found_and_none_twice():
 
 
 def test_inclusion_in_a_range_is_the_probability_under_random_play():
-    problem, rng = ranges(fixed=[0], groups=[(1, 2)]), np.random.default_rng(0)
-    for state in (problem.root(), Partial(3, frozenset({0, 4}))):
+    problem, rng = ranges(), np.random.default_rng(0)
+    for state in (problem.root(), frozenset({0, 4, 5})):
         counts = np.zeros(9)
         for _ in range(4000):
             now = state
             while actions := problem.actions(now):
                 now = problem.step(now, actions[int(rng.integers(len(actions)))])
             counts[list(now)] += 1
-        assert problem.inclusion([state])[0] == pytest.approx(counts / 4000, abs=0.03)
+        assert problem.coding.inclusion([state])[0] == pytest.approx(counts / 4000, abs=0.03)
 
 
 def test_what_is_no_subset_of_a_range_is_refused():
-    problem = ranges(groups=[(1, 2)])
-    for leaf in ({0}, {0, 3, 4, 5, 6}, {0, 1}):
-        with pytest.raises(ProblemError, match="is not a subset of this problem"):
+    problem = ranges()
+    for leaf in ({0}, {0, 3, 4, 5, 6}):
+        with pytest.raises(ProblemError, match="is not a complete subset of this problem: that has 2 to 4"):
             problem.path_to(frozenset(leaf))
-    with pytest.raises(ProblemError, match="is not a complete subset: that has 2 choices"):
+    with pytest.raises(ProblemError, match="is not a complete subset of this problem: that has 2 items"):
         ds.problems.Subsets(5, 2, reward=sum).path_to(frozenset({1}))
     for least in (-1, 5, 2.5, "2"):
-        with pytest.raises(ValueError, match="least must be a whole number between 0"):
-            SubsetRange(9, least, 4, reward=sum)
+        with pytest.raises(ValueError, match="k must be a whole number between 1 and 9"):
+            Subsets(9, (least, 4), reward=sum)
     assert problem.actions(problem.root()) == [Size(2), Size(3), Size(4)]
 
 
 def test_sets_of_another_size_are_no_leaves():
     search = ds.Search.default(ranges(), seed=0)
     for leaf in (set(range(9)), {1}):
-        with pytest.raises(ProblemError, match="is not a subset of this problem"):
+        with pytest.raises(ProblemError, match="is not a complete subset of this problem"):
             search.tell(frozenset(leaf), 1.0)
-    grouped = ds.Search.default(ds.problems.Subsets(6, 2, reward=sum, groups=[(0, 1)]), seed=0)
-    for leaf in ({0, 2}, {2, 3, 4}):
-        with pytest.raises(ProblemError, match="groups whole"):
-            grouped.tell(frozenset(leaf), 1.0)
 
 
 def test_every_subset_of_few_is_sampled_and_the_scored_ones_come_first():
@@ -173,7 +197,7 @@ def test_every_subset_of_few_is_sampled_and_the_scored_ones_come_first():
 
 
 def test_leaves_of_small_sizes_have_nothing_left_to_gain():
-    problem = SubsetRange(60, 1, 8, reward=lambda chosen: float(sum(chosen)))
+    problem = Subsets(60, (1, 8), reward=lambda chosen: float(sum(chosen)))
     search = ds.Search(
         problem,
         scores=FunctionScores(SetKernel().bind(problem), 0.01),

@@ -73,9 +73,9 @@ class Watched(ds.problems.Subsets):
 
     seen: set
 
-    def inclusion(self, states):
+    def codes(self, states):
         self.seen |= counts()
-        return super().inclusion(states)
+        return super().codes(states)
 
     def items(self, state):
         self.seen |= counts()

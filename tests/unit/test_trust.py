@@ -17,10 +17,11 @@ from sklearn.tree import DecisionTreeClassifier
 from dagsearch.covariances import Relevance, SetKernel
 from dagsearch.data import Foresight
 from dagsearch.journal.record import Scored
-from dagsearch.problems import SubsetRange, Subsets
+from dagsearch.problems import Subsets
 from dagsearch.results import Gaussian
 from dagsearch.search import Search
 from dagsearch.selection.certainty import Fit
+from dagsearch.selection.columns import ColumnSubsets
 from dagsearch.selection.estimate import coarser, estimate, inner_folds, is_better, score_deviation
 from dagsearch.selection.leaders import standard_error, within_one_error
 from dagsearch.selection.page import selection_view
@@ -99,10 +100,10 @@ def test_the_first_subset_is_what_a_test_of_each_column_would_choose():
 @pytest.mark.parametrize(
     "problem",
     [
-        Subsets(12, 4, sum, fixed=[1], forbidden=[3], groups=[[0, 2], [5, 6]]),
-        SubsetRange(12, 1, 9, sum, forbidden=[0]),
-        SubsetRange(12, 3, 12, sum, fixed=[7, 8]),
-        Subsets(12, 12, sum),
+        ColumnSubsets(12, 4, 4, [[0, 2], [4], [5, 6], [7], [8], [9], [10], [11]], [[1]]),
+        ColumnSubsets(12, 1, 9, [[column] for column in range(1, 12)]),
+        ColumnSubsets(12, 3, 12, [[column] for column in range(12) if column not in (7, 8)], [[7], [8]]),
+        ColumnSubsets(12, 12, 12, [[column] for column in range(12)]),
     ],
 )
 def test_first_subsets_can_be_chosen_and_differ(problem):
@@ -113,7 +114,8 @@ def test_first_subsets_can_be_chosen_and_differ(problem):
 
 
 def test_a_small_budget_leaves_room_for_the_search():
-    assert len(first_subsets(glance(X, Y, False, 3), Subsets(12, 3, sum), 10)) <= 3
+    problem = ColumnSubsets(12, 3, 3, [[column] for column in range(12)])
+    assert len(first_subsets(glance(X, Y, False, 3), problem, 10)) <= 3
 
 
 def test_the_search_is_not_worse_than_a_ranking_in_a_wide_table():
@@ -170,22 +172,6 @@ def test_subsets_of_irrelevant_items_are_nearly_one():
 def test_relevance_is_a_share(relevance):
     with pytest.raises(ValueError, match="relevance must be numbers from 0 to 1"):
         Relevance(relevance)
-
-
-def test_rows_of_many_items_are_about_those_that_can_be_chosen():
-    few = [3, 40, 77, 200, 510]
-    wide = Subsets(600, 2, sum, forbidden=sorted(set(range(600)) - set(few)))
-    narrow = Subsets(5, 2, sum)
-    relevance = np.linspace(0.1, 0.9, 5)
-    whole = np.zeros(600)
-    whole[few] = relevance
-    kernels = [SetKernel(Relevance(whole)).bind(wide), SetKernel(Relevance(relevance)).bind(narrow)]
-    pairs = [frozenset({0, 1}), frozenset({0, 4}), frozenset({2})]
-    states = [[frozenset(few[i] for i in pair) for pair in pairs], pairs]
-    rows = [kernel.represent(own) for kernel, own in zip(kernels, states, strict=True)]
-    assert rows[0].shape == (3, 5)
-    crossed = [kernel.cross(own, kernel.prepared(own)) for kernel, own in zip(kernels, rows, strict=True)]
-    assert_allclose(crossed[0] / crossed[0][0, 0], crossed[1] / crossed[1][0, 0], rtol=0.2)
 
 
 # The choice -------------------------------------------------------------------------------------------

@@ -13,12 +13,11 @@ from dagsearch.covariances import Views, check_covariance
 from dagsearch.covariances.counts import OrderViews, PlaceViews
 from dagsearch.covariances.rows import Stacked
 from dagsearch.methods import default_initial
-from dagsearch.problem import Layout
+from dagsearch.problem import Coding, Layout
 from dagsearch.proposers import Climb, Nearby
 from dagsearch.proposers.climb import log_expected_improvement
 from dagsearch.space import Space
-from dagsearch.space.codes import Changes, exchanged
-from dagsearch.space.moves import CodeMoves
+from dagsearch.space.moves import CodeMoves, OtherOptions, Stretches
 from dagsearch.space.numbers import scale_features
 
 
@@ -94,16 +93,18 @@ def test_where_states_are_no_tuples_of_decisions_there_are_no_codes(problem):
 
 def test_neighbours_of_a_vector_differ_at_one_place():
     categories, point = np.array([3, 2, 4]), np.array([1, 0, 3])
-    found = {tuple(row) for row in Changes(Layout("places", categories)).around(point, 99, rng()).tolist()}
+    changes = OtherOptions(Layout("places", categories))
+    found = {tuple(row) for row in changes.around(point, 99, rng()).tolist()}
     every = product(range(3), range(2), range(4))
     assert found == {leaf for leaf in every if sum(a != b for a, b in zip(leaf, (1, 0, 3), strict=True)) == 1}
-    some = {tuple(row) for row in Changes(Layout("places", categories)).around(point, 4, rng()).tolist()}
+    some = {tuple(row) for row in changes.around(point, 4, rng()).tolist()}
     assert len(some) == 4
     assert some < found
 
 
 def test_neighbours_of_an_order_are_exchanges_moves_and_reversals():
-    found = [tuple(row) for row in exchanged(np.arange(5), 999, rng()).tolist()]
+    layout = Layout("order", np.full(5, 5))
+    found = [tuple(row) for row in Stretches(layout).around(np.arange(5), 999, rng()).tolist()]
     assert len(found) == len(set(found))
     assert (1, 0, 2, 3, 4) in found  # exchanged
     assert (4, 1, 2, 3, 0) in found
@@ -447,9 +448,9 @@ def test_every_leaf_that_climbing_proposes_is_open():
 @pytest.mark.parametrize(
     ("problem", "covariance"),
     [
-        (ds.problems.Knapsack(7, 0, 3, sum, capacity=(range(1, 8), 9)), ds.covariances.SetKernel()),
-        (ds.problems.SubsetRange(6, 0, 6, sum), ds.covariances.SetKernel()),
-        (ds.problems.Subsets(7, 3, sum, groups=[(0, 1)]), None),
+        (ds.problems.Subsets(7, (0, 3), sum, allowed=lambda c: sum(c) <= 9), ds.covariances.SetKernel()),
+        (ds.problems.Subsets(6, (0, 6), sum), ds.covariances.SetKernel()),
+        (ds.problems.Subsets(7, 3, sum, allowed=lambda c: 0 in c), None),
         (ds.problems.Orders(range(4), lambda order: order[0]), ds.covariances.Overlap()),
         (ds.problems.Choices({"x": range(4), "y": range(5)}, lambda chosen: chosen["x"]), None),
     ],
@@ -496,8 +497,6 @@ def test_a_result_says_how_well_rewards_were_predicted():
 
 def test_layouts_of_a_problem_are_taken_as_they_are():
     class Told(Vector):
-        layout = Layout("places", np.array([2, 2, 2]))
-
         def codes(self, states):
             return np.array([[*state, *[-1] * (3 - len(state))] for state in states])
 
@@ -507,8 +506,10 @@ def test_layouts_of_a_problem_are_taken_as_they_are():
         def path_to(self, leaf):
             return list(leaf)
 
-        def neighbours(self, codes, count, rng):
-            return Changes(self.layout).around(codes, count, rng)
+        @property
+        def coding(self):
+            layout = Layout("places", np.array([2, 2, 2]))
+            return Coding(layout, self.codes, self.leaf_of, self.path_to)
 
     coding = Space(Told([2, 2, 2])).coding
     assert coding.codes([(1,)]).tolist() == [[1, -1, -1]]

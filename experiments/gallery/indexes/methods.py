@@ -57,9 +57,13 @@ class Saving:
 
 def index_choice(
     planner: Planner, k: int, storage: float, reward: Callable[[frozenset[int]], float]
-) -> ds.problems.Knapsack:
+) -> ds.problems.Subsets:
     """At most ``k`` of the candidates, which together fit into ``storage`` bytes."""
-    return ds.problems.Knapsack(len(planner.indexes), 0, k, reward, capacity=(planner.sizes, storage))
+
+    def fits(chosen: frozenset[int]) -> bool:
+        return sum(planner.sizes[index] for index in chosen) <= storage
+
+    return ds.problems.Subsets(len(planner.indexes), (0, k), reward, allowed=fits)
 
 
 def share(reward: float) -> float:

@@ -17,8 +17,7 @@ from dagsearch.problem import Action, Children, Problem, State
 from dagsearch.space import Space
 from dagsearch.space.walks import numbered, walked
 
-_NOT_OF_TREES = {"parents", "inclusion", "positions"}
-_NOT_OF_TREES |= {"layout", "codes", "leaf_of", "path_to", "neighbours", "leaves"}
+_NOT_OF_TREES = {"coding", "leaf", "path_to"}
 """Optional members that describe states without their path."""
 
 
@@ -106,7 +105,7 @@ class _Tree:
         member = getattr(self.problem, name)
         if member is None:
             return None
-        if name in ("player", "items", "added_items", "validate"):
+        if name in ("player", "items", "added_items", "allowed"):
             return lambda state, *rest: member(state.state, *rest)
         if name == "covariance":
             if isinstance(member, FeatureMap):

@@ -12,7 +12,7 @@ import dagsearch as ds
 from dagsearch.baselines import random_search
 from dagsearch.cli.common import failed, positive
 from dagsearch.problems import DigitsPixels
-from dagsearch.problems.ground import Subset
+from dagsearch.problems.subsets import Subset
 from dagsearch.results import Result
 
 if TYPE_CHECKING:

@@ -1,13 +1,12 @@
 """How alike the items of a set are: by distance, by a given matrix, or by correlations in a table."""
 
 from abc import ABC, abstractmethod
-from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dagsearch._internal.typing import FloatArray, IntArray
-from dagsearch.covariances.parameters import Learnt, changed, checked_positive, checked_variance
+from dagsearch._internal.typing import FloatArray
+from dagsearch.covariances.parameters import Learnt, checked_positive, checked_variance
 from dagsearch.errors import CovarianceError
 
 # Default length, in median distances between nearest neighbours.
@@ -33,11 +32,6 @@ class BetweenItems(Learnt, ABC):
     def __len__(self) -> int:
         """Number of items."""
         return len(getattr(self, self._of_items[0]))
-
-    def restricted(self, items: IntArray) -> Self:
-        """The same for some of the items."""
-        arrays = {name: getattr(self, name) for name in self._of_items}
-        return changed(self, **{name: each[np.ix_(*[items] * each.ndim)] for name, each in arrays.items()})
 
 
 class Nearness(BetweenItems):

@@ -15,7 +15,7 @@ The covariance is bias + linear · G + nonlinear · e^(−u/2): a linear trend i
 that is alike for states that are close.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -27,11 +27,9 @@ from dagsearch.covariances.items import BetweenItems, GivenMatrix, Nearness, Rel
 from dagsearch.covariances.parameters import changed, checked_positive, checked_variance
 from dagsearch.covariances.rows import Rows
 from dagsearch.errors import CovarianceError
-from dagsearch.problem import Problem, State
+from dagsearch.problem import Coding, Problem, State
 from dagsearch.space import Space
 
-# With more items, rows are only about those that can be chosen.
-_WIDE = 500
 # Exponents up to this size, four of which are added, do not overflow.
 _LARGE = 150.0
 # Of at least the first number of items, rows with at most the second share of entries are taken as sparse.
@@ -195,37 +193,6 @@ class VectorKernel(Covariance):
         return changed(scaled, _learnt=learnt)
 
 
-class _Members(NamedTuple):
-    """How codes of leaves, 1 for every choice that is made, become rows of inclusion probabilities."""
-
-    fixed: FloatArray
-    """The row of the items that belong to all subsets, shape ``(items,)``."""
-    item: IntArray
-    """The items of all choices."""
-    place: IntArray
-    """The place in the codes of the choice that each of them belongs to."""
-
-    @classmethod
-    def of(cls, own: Space, leaves: Sequence[State], rows: FloatArray) -> "_Members | None":
-        """Those of a problem that has codes and ``choices``, given the rows of random leaves."""
-        choices = getattr(own.problem, "choices", None)
-        if own.codes is None or not isinstance(choices, Mapping):
-            return None
-        codes = own.codes(leaves)
-        pairs = [(item, place) for place, items in enumerate(choices.values()) for item in sorted(items)]
-        if not pairs or codes.shape[1] != len(choices):
-            return None
-        found = cls((rows == 1.0).all(axis=0).astype(np.float64), *np.array(pairs).T)
-        # That codes are about choices is a guess, so it is checked.
-        return found if np.array_equal(found.rows(codes), rows) else None
-
-    def rows(self, codes: IntArray) -> FloatArray:
-        """Rows of leaves, shape ``(leaves, items)``."""
-        rows = np.tile(self.fixed, (len(codes), 1))
-        rows[:, self.item] = codes[:, self.place]
-        return rows
-
-
 class SetKernel(VectorKernel):
     """Subsets as vectors of inclusion probabilities, with a kernel between items.
 
@@ -274,38 +241,37 @@ class SetKernel(VectorKernel):
             between = between_items
         else:
             between = GivenMatrix(between_items)
-        self._problem: Any = None
-        self._kept: IntArray = np.empty(0, dtype=np.int64)  # items that rows are about
-        self._members: _Members | None = None  # how codes become rows, if that is known
+        self._coding: Coding | None = None
         super().__init__(between, linear, nonlinear, length, bias, private)
 
     def bind(self, problem: Problem | Space) -> "Covariance":
         own = Space.of(problem)
-        problem = own.problem
-        if own.inclusion is None:
+        coding, name = own.coding, type(own.problem).__name__
+        if coding is None or coding.layout.kind != "set":
             raise CovarianceError(
-                "SetKernel needs inclusion(states), the probability that random play includes each item, but "
-                f"{type(problem).__name__} does not have it. Use problems.Subsets, or another covariance"
+                f"SetKernel needs a problem whose leaves are sets, which {name} does not say. Use "
+                "problems.Subsets, or another covariance"
             )
-        center = np.asarray(own.inclusion([problem.root()]), dtype=np.float64)[0]
-        free = np.flatnonzero((center > 0.0) & (center < 1.0))
-        # Items that are in all subsets or in none distinguish no subsets.
-        kept = free if 0 < free.size < center.size and center.size > _WIDE else np.arange(center.size)
-        parts = [_of_kept(between, kept, center.size, type(problem).__name__) for between in self._parts]
-        rows = np.asarray(own.inclusion(own.random_leaves), dtype=np.float64)
-        members = _Members.of(own, own.random_leaves, rows)
-        bound = changed(self, _problem=problem, _kept=kept, _parts=parts, _members=members)
-        return bound._scaled_by(rows[:, kept], center[kept])
+        count = len(coding.layout.categories)
+        for between in self._parts:
+            if len(between) != count:
+                raise CovarianceError(
+                    f"between_items must have one row per item: it has {len(between)} rows, but {name} has "
+                    f"{count} items"
+                )
+        center = coding.inclusion([own.problem.root()])[0]
+        bound = changed(self, _coding=coding)
+        return bound._scaled_by(coding.inclusion(own.random_leaves), center)
 
     def represent(self, states: Sequence[State]) -> Rows:
-        if self._problem is None:
+        if self._coding is None:
             raise CovarianceError(
                 "SetKernel is not bound to a problem: call SetKernel(...).bind(problem) first"
             )
-        return np.asarray(self._problem.inclusion(states), dtype=np.float64)[:, self._kept]
+        return self._coding.inclusion(states)
 
     def _entries(self, rows: Rows) -> tuple[Any, FloatArray]:
-        dense = self._kept.size < _MANY or np.count_nonzero(rows) > _FEW * np.size(rows)
+        dense = len(self._center) < _MANY or np.count_nonzero(rows) > _FEW * np.size(rows)
         if dense or not self._parts:
             return super()._entries(rows)
         from scipy.sparse import csr_array  # slow to import
@@ -314,16 +280,10 @@ class SetKernel(VectorKernel):
 
     # Leaves by their codes -------------------------------------------------------------------------
 
-    @property
-    def reads_codes(self) -> bool:  # type: ignore[override]
-        return self._members is not None
-
-    rates_swaps = reads_codes
+    reads_codes = rates_swaps = True
 
     def from_codes(self, codes: IntArray) -> Rows:
-        if self._members is None:
-            return super().from_codes(codes)
-        return self._members.rows(codes)[:, self._kept]
+        return np.asarray(codes == 1, dtype=np.float64, order="F")
 
     def sums_of_swaps(self, codes: IntArray, others: Rows, weights: FloatArray) -> FloatArray:
         r"""The exponential need not be computed for every pair of a swap and another leaf.
@@ -335,11 +295,8 @@ class SetKernel(VectorKernel):
         No term depends on y and on both items, so that the exponential has the factors F(y), A(i, y), B(j, y)
         and C(i, j), and the sums are a product of two matrices.
         """
-        sums, members = None, self._members
-        if members and members.item.size == codes.size:
-            item = np.searchsorted(self._kept, members.item)  # column of each choice
-            row = members.rows(codes[None])[0, self._kept]
-            sums = self._sums_by_factors(row, item[codes == 1], item[codes != 1], others, weights)
+        row, chosen, unchosen = self.from_codes(codes), np.flatnonzero(codes == 1), np.flatnonzero(codes != 1)
+        sums = self._sums_by_factors(row, chosen, unchosen, others, weights)
         return super().sums_of_swaps(codes, others, weights) if sums is None else sums
 
     def _sums_by_factors(
@@ -369,14 +326,3 @@ class SetKernel(VectorKernel):
     def __repr__(self) -> str:
         values = ", ".join(f"{parameter.name}={parameter.value:.3g}" for parameter in self.hyperparameters)
         return f"SetKernel(squared-exponential, {values})"
-
-
-def _of_kept(between: BetweenItems, kept: IntArray, count: int, name: str) -> BetweenItems:
-    """How alike the items are that rows are about; ``name`` is that of the problem."""
-    if len(between) == kept.size:
-        return between
-    if len(between) == count:
-        return between.restricted(kept)
-    raise CovarianceError(
-        f"between_items must have one row per item: it has {len(between)} rows, but {name} has {count} items"
-    )

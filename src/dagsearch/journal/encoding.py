@@ -11,12 +11,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from dagsearch._internal.order import in_order
 from dagsearch.errors import ProblemError
 from dagsearch.problem import Action, Problem, State, Step, has_costly_steps
 from dagsearch.problems.choices import NamedChoices
 from dagsearch.problems.functions import FunctionProblem
-from dagsearch.problems.ground import SubsetProblem
 from dagsearch.problems.sequences import TupleProblem
+from dagsearch.problems.subsets import Subsets
 from dagsearch.space import Space
 
 _TUPLE, _SET = "tuple", "set"
@@ -79,7 +80,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {str(key): _plain(part) for key, part in value.items()}
     if isinstance(value, (list, tuple, set, frozenset)):
-        return [_plain(part) for part in value]
+        return [_plain(part) for part in in_order(value)]
     return repr(value)
 
 
@@ -147,8 +148,8 @@ def leaf_form(problem: Problem) -> dict[str, Any]:
     elif isinstance(problem, TupleProblem):
         form, labels = "sequence", [str(letter)[:_LONGEST] for letter in problem.labels[:_MOST_LABELS]]
     else:
-        form = "set" if Space(problem).inclusion is not None else None
-        names = problem.labels if isinstance(problem, SubsetProblem) else None
+        form = "set" if isinstance(problem, Subsets) else None
+        names = problem.labels if isinstance(problem, Subsets) else None
         labels = None if names is None else [str(name)[:_LONGEST] for name in names[:_MOST_LABELS]]
     minimize = isinstance(problem, FunctionProblem) and problem.minimize
     game = Space(problem).has_players

@@ -104,7 +104,8 @@ class Index:
             # The user's problem and covariance may fail, so they are called before the table grows.
             self.scores.track([about[0] for about in fresh.values()])
             for key, about in fresh.items():
-                self.table.add(key, *about)
+                row = self.table.add(key, *about)
+                self.table.closed[row] = not self.space.allows(about[0])
         return [find(key) for key in keys]
 
     def _about(self, state: State) -> tuple[Any, ...]:
@@ -114,8 +115,8 @@ class Index:
     def leaf(self, state: State) -> int:
         """The number of a leaf, which gets one if it has none; raises if the state is not a leaf."""
         row = self.find(state)
-        if row < 0 and self.space.validate is not None:
-            self.space.validate(state)
+        if row < 0:
+            state = self.space.as_leaf(state)
         if not (len(self.problem.actions(state)) == 0 if row < 0 else self.is_leaf(row)):
             raise ProblemError(
                 f"{state!r} is not a leaf: the problem has actions there. Only a complete sequence of "
@@ -130,7 +131,7 @@ class Index:
     def is_closed(self, state: State) -> bool:
         """Whether the state is known to have no leaf left to evaluate, neither itself nor below it."""
         row = self.find(state)
-        return row >= 0 and bool(self.table.closed[row])
+        return bool(self.table.closed[row]) if row >= 0 else not self.space.allows(state)
 
     def reopen(self, leaves: Sequence[int]) -> None:
         """Let leaves be evaluated again."""

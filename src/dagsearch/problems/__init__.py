@@ -6,9 +6,8 @@ from dagsearch.problems.functions import Choose, FunctionProblem
 from dagsearch.problems.options import END
 from dagsearch.problems.orders import Orders
 from dagsearch.problems.paper import DigitsPixels, Synthetic, TicTacToe
-from dagsearch.problems.rules import ChosenSet
 from dagsearch.problems.sequences import Prefix, Sequences
-from dagsearch.problems.subsets import Knapsack, SubsetRange, Subsets
+from dagsearch.problems.subsets import Partial, Size, Subsets
 from dagsearch.space.survey import Chosen, Decision
 
 __all__ = [
@@ -16,17 +15,16 @@ __all__ = [
     "Choices",
     "Choose",
     "Chosen",
-    "ChosenSet",
     "Decision",
     "DigitsPixels",
     "FunctionProblem",
-    "Knapsack",
     "OpenSpielGame",
     "Orders",
+    "Partial",
     "Position",
     "Prefix",
     "Sequences",
-    "SubsetRange",
+    "Size",
     "Subsets",
     "Synthetic",
     "TicTacToe",

@@ -13,7 +13,7 @@ import numpy as np
 from dagsearch._internal.checks import is_finite
 from dagsearch._internal.typing import IntArray
 from dagsearch.errors import ProblemError
-from dagsearch.problem import Layout
+from dagsearch.problem import Coding, Layout
 from dagsearch.problems.forbidden import Forbidden
 from dagsearch.problems.options import (
     as_tuple,
@@ -111,18 +111,14 @@ class NamedChoices(ABC):
         """The choices with one more."""
         return state.with_choice(*action)
 
-    def branching(self, level: int) -> int:
-        """Mean number of options at a level, rounded."""
-        return self._survey.widths[level]
+    @property
+    def branching(self) -> list[int]:
+        """Mean number of options at each level, rounded."""
+        return self._survey.widths
 
     def items(self, state: Chosen) -> list[tuple[str, Hashable]]:
         """The choices with their names."""
         return list(zip(state.names, state.chosen, strict=True))
-
-    def parents(self, state: Chosen) -> list[tuple[Chosen, Decision]]:
-        """The choices without the last one, and that one."""
-        before = Chosen(state.names[:-1], state.chosen[:-1])
-        return [(before, decision) for decision in self.path_to(state)[-1:]]
 
     def random_leaf(self, state: Chosen, rng: np.random.Generator) -> tuple[Chosen, list[Decision]]:
         """A leaf by uniformly random options from ``state`` on, and these."""
@@ -138,6 +134,10 @@ class NamedChoices(ABC):
 
     def leaf(self, choices: Mapping[str, Hashable]) -> Chosen:
         """The leaf with these choices, in whatever order they are given; for ``tell``, say."""
+        if not isinstance(choices, Mapping):
+            raise ProblemError(
+                f"{choices!r} is not a leaf of this problem: give a dictionary {{name: value, …}}"
+            )
 
         def answer(question: Question) -> Hashable:
             if question.name not in choices:
@@ -152,23 +152,14 @@ class NamedChoices(ABC):
             raise ProblemError(f"{extra[0]!r} is not a choice beside {leaf.asdict()!r}")
         return leaf
 
-    def validate(self, state: Chosen) -> None:
-        """Raise :class:`ProblemError` unless decisions can lead to ``state``."""
-        if not isinstance(state, Chosen):
-            raise ProblemError(
-                f"{state!r} is not a state of this problem: make a leaf with problem.leaf({{name: value, …}})"
-            )
-        reached = self.root()
-        for name, value in self.items(state):
-            question = self._question(reached)
-            if question is None or question.name != name or value not in question.options:
-                raise ProblemError(
-                    f"{state!r} is not a state of this problem: after {reached.asdict()!r} comes "
-                    f"{'nothing' if question is None else question!r}"
-                )
-            reached = reached.with_choice(name, value)
-
     # Arrays --------------------------------------------------------------------------------------------
+
+    @property
+    def coding(self) -> Coding | None:
+        """Choices as arrays of codes."""
+        if self.layout is None:
+            return None
+        return Coding(self.layout, self.codes, self.leaf_of, self.path_to, self.every, self.neighbours)
 
     def codes(self, states: Sequence[Chosen]) -> IntArray:
         """Number of the value of each name, shape ``(states, names)``.
@@ -187,10 +178,6 @@ class NamedChoices(ABC):
     def leaf_of(self, codes: IntArray) -> Chosen:
         """The leaf with these codes; the first option is chosen where a code does not fit."""
         return self._arrays.walk_of(codes).chosen
-
-    def likely_leaf_of(self, codes: IntArray) -> Chosen:
-        """The same as the survey found it: leaves that are only compared need not be asked for."""
-        return self._arrays.likely_walk_of(codes).chosen
 
     def path_to(self, leaf: Chosen) -> list[Decision]:
         """The decisions in their order."""
@@ -366,10 +353,6 @@ class Choices(NamedChoices):
         leaf = super().leaf(choices)
         self._check_allowed(leaf)
         return leaf
-
-    def validate(self, state: Chosen) -> None:
-        super().validate(state)
-        self._check_allowed(state)
 
     def _check_allowed(self, state: Chosen) -> None:
         if self._forbidden is not None and self._forbidden.completion(state) is None:

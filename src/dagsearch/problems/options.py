@@ -12,7 +12,9 @@ import numpy as np
 
 from dagsearch.errors import ProblemError
 from dagsearch.problem import MOST_ACTIONS
-from dagsearch.space.survey import Options
+
+Options = tuple[Hashable, ...]
+"""What can be chosen."""
 
 
 class _End(Enum):
@@ -23,7 +25,7 @@ class _End(Enum):
 
 
 END: Final = _End.END
-"""The action that ends what could go on: a sequence of free length, a subset with room for more."""
+"""The action that ends a sequence of free length."""
 
 
 def checked_options(what: str, options: Iterable[Any]) -> Options:
@@ -77,11 +79,14 @@ def as_tuple(what: str, options: Iterable[Any]) -> Options:
 
 def checked_reward_function(reward: Any) -> Any:
     """A reward that can be called; one that says what is missing if there is none."""
-    if reward is None:
-        return _no_reward
-    if not callable(reward):
-        raise ProblemError(f"reward must be a function of a leaf, got {reward!r}")
-    return reward
+    return _no_reward if reward is None else checked_function("reward", "a leaf", reward)
+
+
+def checked_function(name: str, argument: str, function: Any) -> Any:
+    """What was given as the argument ``name``, if it can be called; ``None`` stays ``None``."""
+    if function is not None and not callable(function):
+        raise ProblemError(f"{name} must be a function of {argument}, got {function!r}")
+    return function
 
 
 def _no_reward(leaf: Any) -> float:

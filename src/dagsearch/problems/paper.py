@@ -8,8 +8,7 @@ import numpy as np
 from dagsearch._internal.typing import FloatArray
 from dagsearch.covariances import FeatureMap, Overlap
 from dagsearch.problem import MAX, MIN
-from dagsearch.problems.ground import Subset
-from dagsearch.problems.subsets import Subsets
+from dagsearch.problems.subsets import Subset, Subsets
 
 
 class Synthetic(Subsets):
@@ -131,8 +130,6 @@ class TicTacToe:
     (0, 1, 4)
     """
 
-    depth = 9
-
     def __init__(self, symmetric: bool = True) -> None:
         self.symmetric = symmetric
 
@@ -156,9 +153,10 @@ class TicTacToe:
         """1, 0 or −1 for X."""
         return {"X": 1.0, "O": -1.0, None: 0.0}[_winner(leaf)]
 
-    def branching(self, level: int) -> int:
-        """Mean number of moves over the boards at a level on which the game is not over, rounded."""
-        return _branching(self.symmetric)[level]
+    @property
+    def branching(self) -> tuple[int, ...]:
+        """Mean number of moves over the boards at each level on which the game is not over, rounded."""
+        return _branching(self.symmetric)
 
     def items(self, state: str) -> list[tuple[int, str]]:
         """The pieces on the board: pairs of cell and sign."""

@@ -1,400 +1,313 @@
-"""Choose k of n, any number of n within a range, or what fits into a capacity."""
+"""Find the best subset: k of n items, or any number of them within a range."""
 
+import math
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from itertools import combinations
+from functools import cached_property
+from itertools import chain, combinations
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dagsearch._internal.checks import is_finite
-from dagsearch._internal.typing import FloatArray, IntArray
+from dagsearch._internal.checks import is_whole
+from dagsearch._internal.typing import IntArray
 from dagsearch.errors import ProblemError
-from dagsearch.problems.ground import Choice, Partial, Subset, SubsetProblem
-from dagsearch.problems.options import END
-from dagsearch.problems.rules import ChosenSet
+from dagsearch.problem import Coding, Layout
+from dagsearch.problems.options import (
+    Options,
+    checked_function,
+    checked_options,
+    checked_reward_function,
+    digest,
+    identified,
+)
+
+Subset = frozenset[Any]
+"""Items that are chosen: numbers, or the names that were given."""
 
 
 class Size(NamedTuple):
-    """The first decision of :class:`SubsetRange`: the number of choices."""
+    """The first decision where subsets have several sizes: how many items to choose."""
 
-    choices: int
-    """Number of choices, fixed ones included."""
+    size: int
+    """Number of items."""
 
 
-class SubsetRange(SubsetProblem):
-    """Find the best subset of any size in a range: ``least`` to ``most`` of ``n``.
+class Partial(NamedTuple):
+    """An inner state where subsets have several sizes: only a complete subset is a plain set."""
 
-    The first decision is the size, so that random play tries all sizes equally often. A leaf is the
-    :class:`dagsearch.problems.ChosenSet` of what is chosen, an inner state a
-    :class:`dagsearch.problems.ground.Partial`. If there is only one size, it is not decided, and inner states
-    are frozensets: that is :class:`Subsets`.
+    size: int | None
+    """Number of items to choose; ``None`` where it is not decided."""
+    chosen: Subset
+    """The items chosen so far."""
+
+
+class Subsets:
+    """Find the best subset of ``n`` features, sensors, pixels, …: ``k`` of them, or any number in a range.
+
+    A leaf is the frozenset of what is chosen. With one size, an inner state is the frozenset of the items
+    chosen so far. With several sizes, the first decision is the size, so that random play tries all sizes
+    equally often, and an inner state is a :class:`dagsearch.problems.Partial`. The order of choices does not
+    matter: equal sets are one node.
 
     Parameters
     ----------
     n : int or sequence
-        Number of features, which are then numbered ``0`` to ``n - 1``, or their names.
-    least, most : int
-        Smallest and largest number of choices, fixed ones included. A group is one choice. With ``least=0``
-        the empty set is a leaf, too.
+        Number of items, which are then numbered ``0`` to ``n - 1``, or their names.
+    k : int or (int, int)
+        Number of items to choose, or the smallest and the largest number. With a smallest number of 0 the
+        empty set is a leaf, too.
     reward : callable, optional
-        ``reward(subset)`` of a complete subset. Without it, use ``ask`` and ``tell``.
-    fixed, forbidden, groups, positions, exclude, require
-        As for :class:`dagsearch.problems.Subsets`.
+        ``reward(subset)`` of a complete subset, a frozenset. Without it, use ``ask`` and ``tell``.
+    positions : array, shape ``(n, dimensions)``, optional
+        Where each item is, if items have positions: a pixel's row and column, a sensor's coordinates.
+        :func:`dagsearch.search` then takes near items to be alike.
+    allowed : callable, optional
+        ``allowed(subset)`` is false for complete subsets that must not be evaluated: those that weigh too
+        much, or hold two items that exclude each other. Subsets are drawn until one is allowed, so this is
+        for conditions that many subsets meet; where hardly any does, write a class whose ``actions`` offer
+        only what can be completed.
 
     Examples
     --------
-    >>> problem = SubsetRange(5, 1, 3, reward=sum)
-    >>> problem.actions(problem.root())
-    [Size(choices=1), Size(choices=2), Size(choices=3)]
-    >>> problem.step(problem.step(problem.root(), Size(1)), 4)
-    {4}
+    >>> problem = Subsets(5, 2, reward=sum)
+    >>> problem.actions(frozenset({3}))
+    [0, 1, 2, 4]
+    >>> problem.step(frozenset({3}), 2)
+    frozenset({2, 3})
+    >>> weight = {"tent": 4, "stove": 2, "lamp": 1}
+    >>> light = Subsets(weight, (0, 3), allowed=lambda chosen: sum(weight[item] for item in chosen) <= 5)
+    >>> light.actions(light.root())
+    [Size(size=0), Size(size=1), Size(size=2), Size(size=3)]
     """
 
     def __init__(
         self,
         n: int | Iterable[Hashable],
-        least: int,
-        most: int,
+        k: int | tuple[int, int],
         reward: Callable[[Any], float] | None = None,
-        fixed: Iterable[Hashable] = (),
-        forbidden: Iterable[Hashable] = (),
-        groups: Iterable[Iterable[Hashable]] = (),
         positions: ArrayLike | None = None,
-        exclude: Iterable[Iterable[Hashable]] = (),
-        require: Iterable[tuple[Hashable, Hashable]] = (),
+        allowed: Callable[[Any], object] | None = None,
     ) -> None:
-        super().__init__(n, least, most, reward, fixed, forbidden, groups, positions, exclude, require)
-        possible = self.sizes if self._rules is None else self._possible_sizes
-        self._least, self.k = self._held + possible[0], self._held + possible[-1]
-        self._sized = self._least < self.k
-        self._sizes = [Size(self._held + size) for size in possible]
-        self.depth = self.k - self._held + self._sized
+        self.labels = _names(n)
+        """The names of the items; ``None`` if they are numbers."""
+        self.n: int = len(self.labels) if self.labels is not None else int(n)  # type: ignore[arg-type]
+        """Number of items."""
+        self._numbered = self.labels is None
+        self._items: Sequence[Any] = range(self.n) if self.labels is None else self.labels
+        self._number = {item: number for number, item in enumerate(self._items)}
+        self._reward = checked_reward_function(reward)
+        self.allowed = checked_function("allowed", "a complete subset", allowed)
+        """Whether a complete subset may be evaluated; ``None`` if all may."""
+        self.sizes = _checked_sizes(k, self.n)
+        """The numbers of items that a leaf can have."""
+        self.k = self.sizes[-1]
+        """The largest of them."""
+        self._sized = len(self.sizes) > 1
+        self.depth = self.k + self._sized
+        """Number of decisions to the deepest leaf."""
+        self.positions = None if positions is None else np.asarray(positions, dtype=np.float64)
+        if self.positions is not None and (self.positions.ndim != 2 or len(self.positions) != self.n):
+            raise ValueError(f"positions must have shape ({self.n}, dimensions), got {self.positions.shape}")
+        two = np.full(self.n, 2, dtype=np.int64)
+        self.layout = Layout("set", two, sizes=self.sizes, positions=self.positions)
+        """One place per item: 1 if it is chosen, 0 if not."""
+
+    # The four methods ----------------------------------------------------------------------------------
 
     def root(self) -> Partial | Subset:
-        return Partial(None, self._root) if self._sized else self._with(self._root)
+        """Nothing is chosen."""
+        return Partial(None, frozenset()) if self._sized else frozenset()
 
     def actions(self, state: Partial | Subset) -> Sequence[Any]:
-        """The sizes if they are decided first, then the choices left: numbers, or tuples for groups."""
-        left = self._left(state)
-        if left is None:
-            return list(self._sizes)
-        if left == 0:
-            return []
-        if self._rules is None:
-            return self._missing(self._chosen(state))
-        choices = list(self._free)
-        return [choices[number] for number in self._rules.offered(self._bits(self._chosen(state)), left)]
+        """The sizes if there are several, then the items that are left."""
+        if isinstance(state, Partial) and state.size is None:
+            return [Size(size) for size in self.sizes]
+        return self._unchosen(_chosen(state)) if self._is_open(state) else []
 
     def step(self, state: Partial | Subset, action: Any) -> Partial | Subset:
-        """The state with the size decided, or with a choice added."""
+        """The state with the size decided, or with an item more."""
         if not isinstance(state, Partial):
-            return self._with(state | self._free[action])
-        if isinstance(action, Size):
-            return self._at(action.choices, state.chosen)
-        return self._at(state.choices, state.chosen | self._free[action])
+            return state | {action}
+        is_size = isinstance(action, Size)
+        size, chosen = (action.size, state.chosen) if is_size else (state.size, state.chosen | {action})
+        return chosen if len(chosen) == size else Partial(size, chosen)
 
-    def _at(self, choices: int | None, chosen: Subset) -> Partial | Subset:
-        """The state on the way to a subset with some number of choices."""
-        if not self._sized:
-            return self._with(chosen)
-        complete = self._made(chosen) + self._held == choices
-        return ChosenSet(chosen) if complete else Partial(choices, chosen)
-
-    def _with(self, chosen: Subset) -> Any:
-        """The state with some choices, where all subsets have one size."""
-        return ChosenSet(chosen) if self._made(chosen) == self.depth else chosen
-
-    def _left(self, state: Partial | Subset) -> int | None:
-        """Number of choices that are still to be made; ``None`` if the size is to be decided."""
-        if isinstance(state, Partial):
-            return None if state.choices is None else state.choices - self._held - self._made(state.chosen)
-        return 0 if self._sized or isinstance(state, ChosenSet) else self.depth - self._made(state)
+    def reward(self, leaf: Any) -> float:
+        """The user's function."""
+        return self._reward(leaf)  # type: ignore[no-any-return]
 
     def _is_open(self, state: Partial | Subset) -> bool:
-        return self._left(state) != 0
+        """Whether there are decisions left."""
+        return isinstance(state, Partial) or (not self._sized and len(state) < self.k)
+
+    def _unchosen(self, chosen: Subset) -> Sequence[Any]:
+        if self._numbered:
+            return Unchosen(self.n, chosen)
+        return [item for item in self._items if item not in chosen]
+
+    # Leaves --------------------------------------------------------------------------------------------
+
+    def leaf(self, given: Any) -> Subset:
+        """The complete subset that a list or set of items means; raises if there is no such subset."""
+        try:
+            chosen = frozenset(given)
+        except TypeError:
+            chosen = None
+        if chosen is None or isinstance(given, Partial) or not chosen <= self._number.keys():
+            what = f"items 0 to {self.n - 1}" if self.labels is None else f"some of {list(self.labels)}"
+            raise ProblemError(f"{given!r} is not a subset of this problem: it must be a set of {what}")
+        if len(chosen) not in self.sizes:
+            wanted = " to ".join(str(size) for size in sorted({self.sizes[0], self.k}))
+            raise ProblemError(f"{given!r} is not a complete subset of this problem: that has {wanted} items")
+        # Numbers that are equal to an item, such as 1.0 to 1, stand for it.
+        return frozenset([self._items[self._number[item]] for item in chosen])
 
     def path_to(self, leaf: Subset) -> tuple[Any, ...]:
-        path = self._choices_in(leaf)
-        return (Size(len(path) + self._held), *path) if self._sized else path
+        """The items in their order, after the size if there are several."""
+        path = tuple(self.items(self.leaf(leaf)))
+        return (Size(len(path)), *path) if self._sized else path
 
-    def parents(self, state: Partial | Subset) -> list[tuple[Partial | Subset, Any]]:
-        chosen = self._chosen(state)
-        choices = state.choices if isinstance(state, Partial) else self._made(chosen) + self._held
-        if choices is None:
-            return []
-        if self._sized and self._made(chosen) == 0:
-            return [(self.root(), Size(choices))]
-        return [(self._at(choices, before), choice) for before, choice in self._before(chosen)]
+    def items(self, state: Partial | Subset) -> list[Any]:
+        """The chosen items by number: rounding must not depend on the order of choices."""
+        return [self._items[number] for number in self._numbers(state)]
 
-    def leaves(self, state: Partial | Subset) -> Iterator[tuple[ChosenSet, list[Any]]]:
-        """All complete subsets below a state, and the decisions to each."""
-        left, chosen = self._left(state), self._chosen(state)
-        if left is not None:
-            yield from self._completions(chosen, left)
-            return
-        for size in self._sizes:
-            for leaf, added in self._completions(chosen, size.choices - self._held):
-                yield leaf, [size, *added]
-
-    def _completions(self, chosen: Subset, left: int) -> Iterator[tuple[ChosenSet, list[Any]]]:
-        """All sets with ``left`` more choices, and these choices."""
-        for added in self._ways(chosen, left):
-            yield ChosenSet(chosen.union(*(self._free[choice] for choice in added))), list(added)
-
-    def _ways(self, chosen: Subset, left: int) -> Iterable[Iterable[Choice]]:
-        if self._rules is None:
-            return combinations(self._missing(chosen), left)
-        choices = list(self._free)
-        found = self._rules.subsets(self._bits(chosen), left)
-        return ([choices[number] for number in added] for added in found)
-
-    @property
-    def branching(self) -> Callable[[int], int] | None:
-        """Number of sizes, if they are decided first, then of choices that are left; ``None`` with rules."""
-        return None if self._rules is not None else self._branching
-
-    def _branching(self, level: int) -> int:
-        return len(self._sizes) if self._sized and level == 0 else len(self._free) - level + self._sized
+    def _numbers(self, state: Partial | Subset) -> list[int]:
+        return sorted([self._number[item] for item in _chosen(state)])
 
     @property
     def added_items(self) -> Callable[[Partial | Subset, Sequence[Any]], list[Subset]] | None:
-        """The features that each decision adds; ``None`` if only one of the sizes is a leaf at once."""
-        return None if self._sized and self._least == self._held else self._added_by
+        """The items that each decision adds; ``None`` if one of the sizes is a leaf at once."""
+        return None if self._sized and self.sizes[0] == 0 else _added_by
 
-    def _added_by(self, state: Partial | Subset, actions: Sequence[Any]) -> list[Subset]:
-        return [frozenset() if isinstance(action, Size) else self._free[action] for action in actions]
+    @property
+    def branching(self) -> list[int]:
+        """Number of sizes, if there are several, then of items that are left."""
+        items = [self.n - level for level in range(self.k)]
+        return [len(self.sizes), *items] if self._sized else items
 
-    def inclusion(self, states: Sequence[Partial | Subset]) -> FloatArray:
-        """Probability that random play includes each feature; where there are rules, an estimate."""
-        rows = np.zeros((len(states), self.n))
-        for row, state in zip(rows, states, strict=True):
-            left, chosen = self._left(state), self._chosen(state)
-            expected = float(np.mean(self._sizes)) - self._held if left is None else left
-            row[self._choosable] = expected / max(len(self._free) - self._made(chosen), 1)
-            row[self._numbers(chosen)] = 1.0
-        return rows
+    # Arrays --------------------------------------------------------------------------------------------
 
-
-class Subsets(SubsetRange):
-    """Find the best subset: ``k`` of ``n`` features, sensors, pixels, …
-
-    A state is the frozenset of the features chosen so far; a leaf is a
-    :class:`dagsearch.problems.ChosenSet` with ``k`` choices. The order of choices does not matter, so equal
-    sets are one node.
-
-    Parameters
-    ----------
-    n : int or sequence
-        Number of features, which are then numbered ``0`` to ``n - 1``, or their names.
-    k : int
-        Number of choices, fixed ones included. A group is one choice.
-    reward : callable, optional
-        ``reward(subset)`` of a complete subset. Without it, use ``ask`` and ``tell``.
-    fixed : iterable of int
-        Features that belong to every subset.
-    forbidden : iterable of int
-        Features that belong to no subset.
-    groups : iterable of iterables of int
-        Features that enter together. Groups must not overlap; a group with a fixed member is fixed, one
-        with a forbidden member forbidden.
-    positions : array, shape ``(n, dimensions)``, optional
-        Where each feature is, if features have positions: a pixel's row and column, a sensor's coordinates.
-        :func:`dagsearch.search` then takes near features to be alike.
-    exclude : iterable of iterables
-        Groups of features of which at most one may be chosen. They may overlap.
-    require : iterable of pairs
-        Features ``(a, b)`` such that ``b`` is chosen only together with ``a``.
-
-    Notes
-    -----
-    With rules, only choices that can be completed are offered. That is decided exactly. It is fast where
-    groups do not overlap or where there are enough features without rules; in general it is as hard as to
-    find an independent set of a given size in a graph, and may take long if hardly any subset is possible.
-
-    Examples
-    --------
-    >>> problem = Subsets(5, 2, reward=sum, forbidden=[4])
-    >>> problem.actions(frozenset({3}))
-    [0, 1, 2]
-    >>> problem.step(frozenset({3}), 2)
-    {2, 3}
-    >>> named = Subsets(["age", "height", "height²"], 2, require=[("height", "height²")])
-    >>> named.actions(frozenset({"height²"}))
-    ['height']
-    """
-
-    _most_name = "k"
-
-    def __init__(
-        self,
-        n: int | Iterable[Hashable],
-        k: int,
-        reward: Callable[[Any], float] | None = None,
-        fixed: Iterable[Hashable] = (),
-        forbidden: Iterable[Hashable] = (),
-        groups: Iterable[Iterable[Hashable]] = (),
-        positions: ArrayLike | None = None,
-        exclude: Iterable[Iterable[Hashable]] = (),
-        require: Iterable[tuple[Hashable, Hashable]] = (),
-    ) -> None:
-        super().__init__(n, k, k, reward, fixed, forbidden, groups, positions, exclude, require)
-
-
-class Knapsack(SubsetProblem):
-    """Find the best subset whose weight is within a limit.
-
-    What fits is added until nothing else does, or until the decision ``END``. A leaf is the set of what is
-    chosen, as in :class:`dagsearch.problems.Subsets`; an inner state is a
-    :class:`dagsearch.problems.ground.Partial`.
-
-    Parameters
-    ----------
-    n : int or sequence
-        Number of features, which are then numbered ``0`` to ``n - 1``, or their names.
-    least, most : int
-        Smallest and largest number of choices, fixed ones included. A group is one choice. With ``least=0``
-        the empty set is a leaf, too.
-    reward : callable, optional
-        ``reward(subset)`` of a complete subset. Without it, use ``ask`` and ``tell``.
-    capacity : (weights, limit)
-        Weight of each feature, not negative, and the largest total weight. Heavier subsets do not exist:
-        choices are offered only where they fit and leave room for ``least``.
-    fixed, forbidden, groups, positions
-        As for :class:`dagsearch.problems.Subsets`.
-
-    Examples
-    --------
-    >>> problem = Knapsack(3, 0, 3, reward=sum, capacity=([4, 5, 7], 9))
-    >>> problem.actions(problem.step(problem.root(), 0))
-    [1, END]
-    >>> problem.step(problem.root(), 2)
-    {2}
-    """
-
-    def __init__(
-        self,
-        n: int | Iterable[Hashable],
-        least: int,
-        most: int,
-        reward: Callable[[Any], float] | None,
-        capacity: tuple[ArrayLike, float],
-        fixed: Iterable[Hashable] = (),
-        forbidden: Iterable[Hashable] = (),
-        groups: Iterable[Iterable[Hashable]] = (),
-        positions: ArrayLike | None = None,
-    ) -> None:
-        super().__init__(n, least, most, reward, fixed, forbidden, groups, positions)
-        weights, limit = np.asarray(capacity[0], dtype=np.float64), capacity[1]
-        if weights.shape != (self.n,) or not np.all(np.isfinite(weights)) or np.any(weights < 0.0):
-            raise ValueError(f"capacity needs the weights of all {self.n} features, finite and not negative")
-        if not is_finite(limit):
-            raise ValueError(f"the limit of the capacity must be a finite number, got {limit!r}")
-        # What fits exactly must not fail by rounding.
-        self._limit = float(limit) + 1e-9 * max(abs(float(limit)), float(weights.sum()))
-        self._feature_weights = weights
-        self._weights: FloatArray = np.array(
-            [weights[self._numbers(members)].sum() for members in self._members]
-        )
-        if self._room(self._root) < 0.0:
-            fixed_weight = weights[self._numbers(self._root)].sum()
-            raise ProblemError(f"what is fixed weighs {fixed_weight:g}, more than the limit {limit!r}")
-        fitting = int(np.count_nonzero(np.cumsum(np.sort(self._weights)) <= self._room(self._root)))
-        self.k = min(self.k, self._held + fitting)
-        needed = max(self._least, self._held + 1)
-        if self.k < needed:
-            raise ProblemError(
-                f"at most {self.k} choices fit into the capacity, but at least {needed} are to be made: "
-                "raise the limit or lower least"
-            )
-        self.depth = self.k - self._held
-        self._choice = list(self._free)
-
-    def root(self) -> Any:
-        return Partial(None, self._root)
-
-    def actions(self, state: Partial | Subset) -> Sequence[Any]:
-        """What fits, and ``END`` where the subset is large enough."""
-        if not isinstance(state, Partial):
-            return []
-        fitting = [self._choice[number] for number in self._fitting(state.chosen).tolist()]
-        return [*fitting, END] if self._made(state.chosen) + self._held >= self._least else fitting
-
-    def step(self, state: Partial, action: Any) -> Partial | Subset:
-        """The state with a choice added, or ended; it ends by itself where nothing else fits."""
-        if action is END:
-            return ChosenSet(state.chosen)
-        chosen = state.chosen | self._free[action]
-        return Partial(None, chosen) if self._fitting(chosen).size else ChosenSet(chosen)
-
-    def _room(self, chosen: Subset) -> float:
-        """Weight that can be added to a set."""
-        return self._limit - float(self._feature_weights[self._numbers(self._chosen(chosen))].sum())
-
-    def _fitting(self, chosen: Subset) -> IntArray:
-        """Numbers of the choices that can be added, so that enough of them fit together."""
-        chosen = self._chosen(chosen)
-        size = self._made(chosen) + self._held
-        missing = np.flatnonzero(self.codes([chosen])[0] == 0)
-        if size >= self.k:
-            return missing[:0]
-        weights, room, needed = self._weights[missing], self._room(chosen), self._least - size
-        if needed <= 1:
-            return missing[weights <= room]
-        lightest = np.sort(weights)[:needed]
-        if lightest.size < needed:
-            return missing[:0]
-        # With one of the lightest, the others are needed besides; with a heavier one, all but the last.
-        others = lightest.sum() - np.minimum(weights, lightest[-1])
-        return np.asarray(missing[weights + others <= room])
-
-    def path_to(self, leaf: Subset) -> tuple[Any, ...]:
-        path = self._choices_in(leaf)
-        return (*path, END) if self._fitting(leaf).size else path
-
-    def parents(self, state: Partial | Subset) -> list[tuple[Partial, Any]]:
-        chosen = self._chosen(state)
-        if not isinstance(state, Partial) and self._fitting(chosen).size:
-            return [(Partial(None, chosen), END)]
-        return [(Partial(None, before), choice) for before, choice in self._before(chosen)]
-
-    def validate(self, state: Partial | Subset) -> None:
-        super().validate(state)
-        if self._room(self._chosen(state)) < 0.0:
-            raise ProblemError(
-                f"{self.items(state)} is not a subset of this problem: it exceeds the capacity"
-            )
-
-    def inclusion(self, states: Sequence[Partial | Subset]) -> FloatArray:
-        """Estimated probability that random play includes each feature, shape ``(states, n)``."""
-        rows = np.zeros((len(states), self.n))
-        for row, state in zip(rows, states, strict=True):
-            chosen = self._chosen(state)
-            if isinstance(state, Partial):
-                fitting = self._fitting(chosen)
-                share = self._share(chosen, fitting)
-                for number in fitting.tolist():
-                    row[self._numbers(self._members[number])] = share
-            row[self._numbers(chosen)] = 1.0
-        return rows
-
-    def _share(self, chosen: Subset, fitting: IntArray) -> float:
-        """Estimated probability that random play adds a choice that fits."""
-        by_weight = self._room(chosen) / max(float(self._weights[fitting].sum()), 1e-300)
-        by_number = (self.depth - self._made(chosen)) / max(fitting.size, 1)
-        return min(1.0, by_weight, by_number)
+    @property
+    def coding(self) -> Coding:
+        """Subsets as arrays of ones and zeros."""
+        return Coding(self.layout, self.codes, self.leaf_of, self.path_to, every=self.every)
 
     def codes(self, states: Sequence[Partial | Subset]) -> IntArray:
-        """1 for choices that are made, 0 for those that cannot be or are not, −1 where it is open."""
-        rows = super().codes(states)
-        for row, state in zip(rows, states, strict=True):
-            if isinstance(state, Partial):
-                row[row < 0] = 0
-                row[self._fitting(state.chosen)] = -1
+        """1 for an item that is chosen, 0 for one that is not, −1 where it is open; shape ``(states, n)``."""
+        rows = np.zeros((len(states), self.n), dtype=np.int64)
+        rows[[self._is_open(state) for state in states]] = -1
+        sets = [_chosen(state) for state in states]
+        sizes = [len(chosen) for chosen in sets]
+        every = chain.from_iterable(sets)
+        numbers = every if self._numbered else map(self._number.__getitem__, every)
+        rows[np.repeat(np.arange(len(sets)), sizes), np.fromiter(numbers, np.int64, sum(sizes))] = 1
         return rows
 
-    def _addable(self, codes: IntArray, drop: IntArray) -> tuple[IntArray, IntArray]:
-        outside = np.flatnonzero(codes != 1)
-        outside = outside[np.argsort(self._weights[outside], kind="stable")]
-        room = self._room(self.leaf_of(codes)) + np.append(self._weights, 0.0)[drop]
-        return outside, np.searchsorted(self._weights[outside], room, side="right")
+    def leaf_of(self, codes: IntArray) -> Subset:
+        """The subset with these codes."""
+        numbers = np.flatnonzero(codes == 1).tolist()
+        return frozenset(numbers if self._numbered else [self._items[number] for number in numbers])
+
+    def every(self, most: int) -> IntArray | None:
+        """Codes of all subsets of these sizes; ``None`` if they are more than ``most``."""
+        if sum(math.comb(self.n, size) for size in self.sizes) > most:
+            return None
+        chosen = [some for size in self.sizes for some in combinations(range(self.n), size)]
+        rows = np.zeros((len(chosen), self.n), dtype=np.int64)
+        for row, some in zip(rows, chosen, strict=True):
+            row[list(some)] = 1
+        return rows
+
+    # For a journal -------------------------------------------------------------------------------------
+
+    def encode(self, state: Partial | Subset) -> Any:
+        """The numbers of the items as a list; at an inner state with the size, if there are several."""
+        numbers = self._numbers(state)
+        return {"choices": state.size, "chosen": numbers} if isinstance(state, Partial) else numbers
+
+    def decode(self, encoded: Any) -> Partial | Subset:
+        """The state that :meth:`encode` was given."""
+        is_inner = isinstance(encoded, dict)
+        chosen = frozenset(self._items[number] for number in (encoded["chosen"] if is_inner else encoded))
+        return Partial(encoded["choices"], chosen) if is_inner else chosen
+
+    def identity(self) -> str:
+        """The names, if there are any, and what ``allowed`` and the reward say of themselves."""
+        own = "" if self.labels is None else digest(self.labels)
+        if self.allowed is not None:
+            own = identified(f"{own} allowed", self.allowed)
+        return identified(own, self._reward)
+
+
+class Unchosen(Sequence[int]):
+    """Numbers that are not chosen yet, ascending; they become an array only when needed.
+
+    Parameters
+    ----------
+    n : int
+        Number of numbers, from 0.
+    taken : iterable of int
+        Those that are chosen.
+    """
+
+    def __init__(self, n: int, taken: Iterable[int]) -> None:
+        self._n, self._taken = n, sorted(taken)
+
+    @cached_property
+    def array(self) -> IntArray:
+        """The numbers as an array."""
+        return np.delete(np.arange(self._n), self._taken)
+
+    def __len__(self) -> int:
+        return self._n - len(self._taken)
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return self.array[index].tolist()
+        place = index + len(self) if index < 0 else index
+        if not 0 <= place < len(self):
+            raise IndexError(f"index {index} is out of range: {len(self)} items are left")
+        for taken in self._taken:
+            if taken > place:
+                break
+            place += 1
+        return int(place)
+
+    def __contains__(self, item: object) -> bool:
+        return item in range(self._n) and item not in self._taken
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self.array.tolist())
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and list(self) == list(other)
+
+    def __repr__(self) -> str:
+        return repr(list(self))
+
+
+def _chosen(state: Partial | Subset) -> Subset:
+    return state.chosen if isinstance(state, Partial) else state
+
+
+def _added_by(state: Partial | Subset, actions: Sequence[Any]) -> list[Subset]:
+    return [frozenset() if isinstance(action, Size) else frozenset([action]) for action in actions]
+
+
+def _names(n: int | Iterable[Hashable]) -> Options | None:
+    if isinstance(n, Iterable):
+        return checked_options("names", list(n) if isinstance(n, str) else n)
+    if not is_whole(n) or n < 1:
+        raise ValueError(f"n must be a whole number of at least 1, or a list of names, got {n!r}")
+    return None
+
+
+def _checked_sizes(k: Any, n: int) -> range:
+    least, most = k if isinstance(k, (tuple, list)) and len(k) == 2 else (k, k)
+    if not is_whole(most) or not is_whole(least) or not 0 <= least <= most or not 1 <= most <= n:
+        raise ValueError(
+            f"k must be a whole number between 1 and {n} (the number of items), or a pair of the smallest "
+            f"and the largest number, got {k!r}"
+        )
+    return range(int(least), int(most) + 1)

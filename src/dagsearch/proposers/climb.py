@@ -97,9 +97,8 @@ class _Landscape:
         self.moves = moves
         self._scores = cast(JointScores, view.posterior.scores)
         self._by_codes = view.space.coding is not None
-        coding = view.space.coding
-        may_swap = coding is not None and coding.layout.free and view.space.is_of_one_size
-        self._by_swaps = may_swap and self._scores.rates_swaps
+        all_swaps = view.space.is_of_one_size and view.space.allowed is None
+        self._by_swaps = all_swaps and self._scores.rates_swaps
         self._known = known.read(view.index) if self._by_codes else None
         # How far above the best score to aim, in the model's units.
         self._target = float(view.posterior.moments(good)[0].max()) + view.data.foresight.margin

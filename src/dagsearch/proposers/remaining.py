@@ -2,21 +2,24 @@
 
 A descent that ends above closed leaves adds a node and tries again. Where few leaves are left below many
 states, as in the subsets of all features but one, that would walk through all of these states. Here they are
-not added to the DAG: leaves are listed by the problem's own ``leaves``, or found by depth-first search. In a
-tree that takes a time proportional to the number of closed leaves. In a DAG without ``leaves`` it may take
-one proportional to the number of states above them, so it is limited below single nodes.
+not added to the DAG: all leaves are listed by the problem's coding if they are few, or found by depth-first
+search. In a tree that takes a time proportional to the number of closed leaves, in a DAG one proportional to
+the number of states above them, so it is limited below single nodes.
 """
 
 from collections.abc import Hashable, Sequence
 from contextlib import suppress
+from functools import cached_property
 
 from dagsearch.errors import ProblemError
 from dagsearch.posterior.index import Index
 from dagsearch.problem import Action, State
 from dagsearch.space.walks import Walk
 
-# Most states, or listed leaves, that are looked at below the nodes of one path.
+# Most states that are looked at below the nodes of one path.
 _MOST_STATES = 2_000
+# Most leaves that are listed.
+_MOST_LISTED = 5_000
 # Number of states between two looks at the clock.
 _POLLED = 256
 
@@ -66,7 +69,9 @@ class Remaining:
             return None
         if self._reopenings != self._index.reopenings:
             self._reopenings, self._finished = self._index.reopenings, set()
-        found = self._first_open(root, self._finished, None)
+        found = self._first_listed()
+        if self._listed is None:
+            found = self._first_open(root, self._finished, None)
         row = self._index.find(root)
         if found is None and row >= 0:
             self._index.table.closed[row] = True
@@ -74,20 +79,22 @@ class Remaining:
 
     def _first_open(self, start: State, finished: set[Hashable], most: int | None) -> Walk | None:
         """The first open leaf below a state."""
-        if self._index.space.leaves is not None:
-            return self._listed(start, most)
         if len(self._index.problem.actions(start)) == 0:
             return None if self._index.is_closed(start) else (start, [])
         return self._searched(start, finished, most)
 
-    def _listed(self, start: State, most: int | None) -> Walk | None:
-        index = self._index
-        assert index.space.leaves is not None
-        for number, (leaf, actions) in enumerate(index.space.leaves(start)):
-            if not index.is_closed(leaf):
-                return leaf, list(actions)
-            self._count(number, most)
-        return None
+    @cached_property
+    def _listed(self) -> list[State] | None:
+        """All leaves; ``None`` if they are many, or not known."""
+        coding = self._index.space.coding
+        rows = None if coding is None or coding.every is None else coding.every(_MOST_LISTED)
+        return None if coding is None or rows is None else list(map(coding.leaf_of, rows))
+
+    def _first_listed(self) -> Walk | None:
+        """The first open leaf of all."""
+        space, is_closed = self._index.space, self._index.is_closed
+        leaf = next((leaf for leaf in self._listed or () if not is_closed(leaf)), None)
+        return None if leaf is None else (leaf, space.actions_to(leaf))
 
     def _searched(self, start: State, finished: set[Hashable], most: int | None) -> Walk | None:
         """Depth-first search; adds the keys of states without an open leaf to ``finished``."""
@@ -104,6 +111,8 @@ class Remaining:
                 if key in above:
                     raise ProblemError(f"the problem has a cycle: {child!r} is its own descendant")
                 if len(below := problem.actions(child)) == 0:
+                    if self._index.is_closed(child):  # not allowed
+                        continue
                     return child, [*taken, action]
                 looked_at += 1
                 self._count(looked_at, most)

@@ -136,11 +136,6 @@ def _parents(
     If the order of decisions does not matter, any of them may be the last one. Of a long path, only its last
     decisions are tried.
     """
-    known = explored.space.parents
-    if known is not None:
-        return [
-            (parent, [a for a in actions if a != last]) for parent, last in known(leaf) if last in actions
-        ]
     found, states = [], [start]
     for action in actions[:-1]:
         states.append(explored.problem.step(states[-1], action))

@@ -107,8 +107,6 @@ def _as_leaf(space: Space, given: Any, name: str) -> State | Proposal:
     with _named(name, given):
         leaf = given.leaf if isinstance(given, Proposal) else space.as_leaf(given)
         space.key(leaf)
-        if space.validate is not None:
-            space.validate(leaf)
         if len(space.problem.actions(leaf)) > 0:
             raise ProblemError(f"{leaf!r} is not a leaf: the problem has actions there")
     return given if isinstance(given, Proposal) else leaf

@@ -22,12 +22,10 @@ from sklearn.utils.validation import validate_data
 from dagsearch._internal.checks import LARGEST_WHOLE, is_budget, is_finite
 from dagsearch._internal.hints import did_you_mean
 from dagsearch._internal.texts import shown
-from dagsearch._internal.typing import IntArray
 from dagsearch.covariances import Covariance, Relevance, SetKernel
 from dagsearch.errors import ProblemError
-from dagsearch.problems import SubsetRange, Subsets
-from dagsearch.problems.ground import SubsetProblem
 from dagsearch.run.stopping import Stop
+from dagsearch.selection.columns import ColumnSubsets
 from dagsearch.selection.rankings import Glance, likeness
 
 # With more features, only the most relevant ones are searched: a belief about each would be worth little.
@@ -171,11 +169,10 @@ def subset_problem(
     forbidden: Any,
     groups: Any,
     seen: Glance | None = None,
-) -> SubsetProblem:
+) -> ColumnSubsets:
     """The problem of choosing a subset; it may warn.
 
-    The problem has no reward of its own: the selector scores the subsets. With more than 1,000 features to
-    choose from, only the most relevant ones can be chosen.
+    With more than 1,000 features to choose from, only the most relevant ones can be chosen.
     """
     required, excluded = features.columns("fixed", fixed), features.columns("forbidden", forbidden)
     listed = [] if groups is None else as_list("groups", groups, "groups")
@@ -190,12 +187,12 @@ def subset_problem(
         raise ValueError("forbidden: no feature is left to choose; forbid fewer")
     least, most = _size_range(n_features_to_select, len(choices), len(held))
     if seen is not None and len(choices) > max(MOST_CANDIDATES, most):
-        kept = _candidates(seen, choices - held, max(MOST_CANDIDATES, most) - len(held))
-        excluded = [*excluded, *(choices - held - kept)]
-    settings: dict[str, Any] = {"fixed": required, "forbidden": excluded, "groups": grouped}
-    if least == most:
-        return Subsets(features.count, most, _no_reward, **settings)
-    return SubsetRange(features.count, least, most, _no_reward, **settings)
+        choices = held | _candidates(seen, choices - held, max(MOST_CANDIDATES, most) - len(held))
+    members = {group[0]: group for group in grouped}
+    free, fixed_ones = (
+        [members.get(column, [column]) for column in sorted(some)] for some in (choices - held, held)
+    )
+    return ColumnSubsets(features.count, least, most, free, fixed_ones)
 
 
 def _candidates(seen: Glance, choices: Iterable[int], count: int) -> set[int]:
@@ -204,10 +201,6 @@ def _candidates(seen: Glance, choices: Iterable[int], count: int) -> set[int]:
     orders = [free[np.argsort(-scores[free], kind="stable")] for scores in seen.rankings.values()]
     ranked = dict.fromkeys(np.stack(orders, axis=1).ravel().tolist())
     return set(list(ranked)[:count])
-
-
-def _no_reward(subset: frozenset[int]) -> float:
-    raise NotImplementedError("subsets are scored by the selector")
 
 
 class SizeWarning(UserWarning):
@@ -258,7 +251,7 @@ def _wanted_sizes(wanted: Any, choices: int) -> tuple[int, int]:
 
 
 def subset_covariance(
-    covariance: Any, features: Features, data: Any, seen: Glance | None, problem: SubsetProblem
+    covariance: Any, features: Features, data: Any, seen: Glance | None, problem: ColumnSubsets
 ) -> Covariance:
     """The covariance over subsets that the argument ``covariance`` stands for."""
     if isinstance(covariance, Covariance):
@@ -278,24 +271,25 @@ def subset_covariance(
         raise ValueError(
             f"covariance must be a matrix between the {features.count} features, got shape {matrix.shape}"
         )
-    return SetKernel(matrix)
+    # A group is the sum of its columns.
+    belongs = np.zeros((problem.n, features.count))
+    for choice, columns in zip(belongs, problem.choices.values(), strict=True):
+        choice[list(columns)] = 1.0
+    return SetKernel(belongs @ matrix @ belongs.T)
 
 
-def _table_covariance(data: Any, seen: Glance | None, problem: SubsetProblem) -> Covariance:
-    """Features are as alike as their correlations, and matter as much as the rankings suggest."""
-    columns = searched_columns(problem)
-    alike = likeness(data[:, columns] if not hasattr(data, "iloc") else data.iloc[:, columns])
-    relevance = np.ones(columns.size) if seen is None else seen.relevance[columns]
-    return SetKernel(Relevance(relevance, alike))
+def _table_covariance(data: Any, seen: Glance | None, problem: ColumnSubsets) -> Covariance:
+    """Features are as alike as their correlations, and matter as much as the rankings suggest.
+
+    A group is represented by its most relevant column.
+    """
+    relevance = np.ones(problem.columns) if seen is None else seen.relevance
+    best = [max(sorted(one), key=relevance.__getitem__) for one in problem.choices.values()]
+    alike = likeness(data[:, best] if not hasattr(data, "iloc") else data.iloc[:, best])
+    return SetKernel(Relevance(relevance[best], alike))
 
 
-def searched_columns(problem: SubsetProblem) -> IntArray:
-    """The columns that a belief is about: all, unless most of them cannot be chosen."""
-    free = np.array(sorted(frozenset().union(*problem.choices.values())), dtype=np.int64)
-    return free if problem.n > MOST_CANDIDATES and free.size <= MOST_CANDIDATES else np.arange(problem.n)
-
-
-def warm_start_subsets(warm_start: Any, features: Features, problem: SubsetProblem) -> WarmStart:
+def warm_start_subsets(warm_start: Any, features: Features, problem: ColumnSubsets) -> WarmStart:
     """The subsets that the argument ``warm_start`` gives, with or without scores."""
     if warm_start is None or warm_start is False:
         return WarmStart({}, [])
@@ -309,7 +303,7 @@ def warm_start_subsets(warm_start: Any, features: Features, problem: SubsetProbl
     return WarmStart(dict(zip(subsets, map(float, warm_start.values()), strict=True)), [])
 
 
-def _warm_start_subset(subset: Any, features: Features, problem: SubsetProblem) -> frozenset[int]:
+def _warm_start_subset(subset: Any, features: Features, problem: ColumnSubsets) -> frozenset[int]:
     leaf = frozenset(features.columns("warm_start", as_list("warm_start", subset, "subsets")))
     try:
         problem.path_to(leaf)

@@ -14,7 +14,7 @@ from sklearn.utils.validation import _check_method_params
 
 from dagsearch._internal.typing import BoolArray, FloatArray
 from dagsearch.journal.record import Record
-from dagsearch.selection.arguments import Features, routed_metadata, searched_columns
+from dagsearch.selection.arguments import MOST_CANDIDATES, Features, routed_metadata
 from dagsearch.selection.estimate import Estimate, baseline_score, estimate, score_deviation
 from dagsearch.selection.leaders import Choice
 from dagsearch.selection.run import SelectionRun
@@ -200,8 +200,8 @@ def findings_of(run: SelectionRun, choice: Choice, features: Features) -> dict[s
 
 def _screened(run: SelectionRun, features: Features) -> list[str]:
     """A note if only a part of the features was searched."""
-    searched = len(searched_columns(run.problem))
-    if searched == features.count:
+    searched = len(frozenset[int]().union(*run.problem.choices.values()))
+    if features.count <= MOST_CANDIDATES or searched > MOST_CANDIDATES:
         return []
     return [
         f"of {features.count:,} features, the {searched:,} most relevant ones by quick rankings were searched"

@@ -18,7 +18,7 @@ from sklearn.utils.validation import _check_method_params
 
 from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.data import REACH
-from dagsearch.problems.ground import SubsetProblem
+from dagsearch.selection.columns import ColumnSubsets
 from dagsearch.selection.leaders import standard_error
 from dagsearch.selection.rankings import first_subsets, glance
 from dagsearch.selection.scoring import SubsetScorer, undivided, within
@@ -147,7 +147,7 @@ def nested_candidates(budget: int) -> int:
 def nested_selection(
     on: Callable[[Splits], SubsetScorer],
     splits: Splits,
-    problem: SubsetProblem,
+    problem: ColumnSubsets,
     data: Any,
     target: Any,
     counted: IntArray,
@@ -164,7 +164,7 @@ def nested_selection(
     splits : sequence of (train, test)
         The folds of the search. The other folds without the rows of one of them are its inner folds, so that
         groups of rows stay together, and time runs forward.
-    problem : SubsetProblem
+    problem : ColumnSubsets
         The subsets that can be chosen.
     data, target
         All rows.

@@ -8,8 +8,9 @@ import numpy as np
 from dagsearch._internal.typing import FloatArray
 from dagsearch.errors import ProblemError
 from dagsearch.journal.record import Record, Scored
-from dagsearch.problems.ground import Subset, SubsetProblem
+from dagsearch.problems.subsets import Subset
 from dagsearch.search import Search
+from dagsearch.selection.columns import ColumnSubsets
 
 
 class Choice(NamedTuple):
@@ -89,7 +90,7 @@ def simpler_than(chosen: Scored, scored: Iterable[Scored], folds: int) -> Scored
 
 
 def next_smaller(
-    search: Search, problem: SubsetProblem, scored: Mapping[Subset, Scored], folds: int
+    search: Search, problem: ColumnSubsets, scored: Mapping[Subset, Scored], folds: int
 ) -> Subset | None:
     """The subset to score next in order to find a smaller one that is as good.
 
@@ -107,7 +108,7 @@ def next_smaller(
     return max(open_ones, key=lambda leaf: search.belief(leaf).g.mean, default=None)
 
 
-def can_be_chosen(leaf: Subset, problem: SubsetProblem) -> bool:
+def can_be_chosen(leaf: Subset, problem: ColumnSubsets) -> bool:
     """Whether a subset can be selected."""
     try:
         problem.path_to(leaf)

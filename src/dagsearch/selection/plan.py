@@ -10,7 +10,6 @@ from sklearn.utils import _safe_indexing
 
 from dagsearch._internal.typing import IntArray
 from dagsearch.covariances import Covariance
-from dagsearch.problems.ground import SubsetProblem
 from dagsearch.run.runner import checked_steer
 from dagsearch.run.stopping import Stop
 from dagsearch.selection.arguments import (
@@ -27,6 +26,7 @@ from dagsearch.selection.arguments import (
     validated_data,
     warm_start_subsets,
 )
+from dagsearch.selection.columns import ColumnSubsets
 from dagsearch.selection.estimate import Nested, Splits, baseline_on, nested_selection
 from dagsearch.selection.journal import data_digest
 from dagsearch.selection.rankings import Glance, first_subsets, glance, rows_that_count
@@ -46,7 +46,7 @@ class Plan:
     """The columns."""
     target: Any
     """What is to be predicted; ``None`` for unsupervised estimators."""
-    problem: SubsetProblem
+    problem: ColumnSubsets
     """The subsets that can be chosen."""
     scorer: SubsetScorer
     """Scores subsets on the folds of the search."""

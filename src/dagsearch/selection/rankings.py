@@ -14,7 +14,7 @@ from sklearn.linear_model import lasso_path
 
 from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.covariances import correlation
-from dagsearch.problems.ground import SubsetProblem
+from dagsearch.selection.columns import ColumnSubsets
 
 # Rankings that consider columns jointly look at this number of rows and of columns, the best one by one.
 _MOST_ROWS, _MOST_JOINT = 2000, 1500
@@ -336,7 +336,7 @@ _ALIKE = 0.7
 _PART, _MOST_SIZES = 0.3, 4
 
 
-def first_subsets(seen: Glance, problem: SubsetProblem, budget: int) -> list[Subset]:
+def first_subsets(seen: Glance, problem: ColumnSubsets, budget: int) -> list[Subset]:
     """What rankings of the columns would choose, each subset once.
 
     The first is what a test of each column by itself would choose (``SelectKBest``). Then come the columns
@@ -348,7 +348,7 @@ def first_subsets(seen: Glance, problem: SubsetProblem, budget: int) -> list[Sub
     ----------
     seen : Glance
         The rankings.
-    problem : SubsetProblem
+    problem : ColumnSubsets
         The subsets that may be chosen.
     budget : int
         Number of subsets that will be scored; the first ones take a third of it at most.
@@ -378,7 +378,7 @@ def _sizes(allowed: range) -> list[int]:
     )
 
 
-def best_of(ranked: IntArray, problem: SubsetProblem, size: int) -> Subset:
+def best_of(ranked: IntArray, problem: ColumnSubsets, size: int) -> Subset:
     """The subset of the first ``size`` choices by a ranking of the columns, with what is fixed."""
     owner = {column: members for members in problem.choices.values() for column in members}
     chosen: list[Subset] = []
@@ -388,7 +388,7 @@ def best_of(ranked: IntArray, problem: SubsetProblem, size: int) -> Subset:
         members = owner.get(column)
         if members is not None and members not in chosen:
             chosen.append(members)
-    return frozenset(problem.items(problem.root())).union(*chosen)
+    return problem.fixed.union(*chosen)
 
 
 def thinned(ranked: IntArray, seen: Glance, most: int) -> IntArray:

@@ -298,8 +298,7 @@ def _substitutes(
     run: SelectionRun, names: Sequence[str], best: Sequence[int], ranking: IntArray
 ) -> dict[str, Any]:
     """Expected change of the score if one selected feature is replaced by one that was not selected."""
-    fixed = run.problem.items(run.problem.root())
-    rows = [column for column in best if column not in fixed]
+    rows = [column for column in best if column not in run.problem.fixed]
     others = [column for column in np.argsort(ranking).tolist() if column not in best]
     columns = others[:_MAX_CANDIDATES]
     now = run.search.belief(frozenset(best)).g.mean

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils import Bunch
 
 from dagsearch.journal.record import Entry, Record, Scored
-from dagsearch.problems.ground import Subset, SubsetProblem
+from dagsearch.problems.subsets import Subset
 from dagsearch.report.progress import Progress
 from dagsearch.results import Proposal
 from dagsearch.run.pools import Running
@@ -19,6 +19,7 @@ from dagsearch.run.steering import Steered
 from dagsearch.run.stopping import Stop
 from dagsearch.search import Search
 from dagsearch.selection.arguments import Features, WarmStart
+from dagsearch.selection.columns import ColumnSubsets
 from dagsearch.selection.estimate import Estimate, Nested, estimate, nested_candidates, score_deviation
 from dagsearch.selection.leaders import can_be_chosen, next_smaller
 from dagsearch.selection.samples import Samples, sample_leaves
@@ -47,7 +48,7 @@ class SelectionRun:
 
     Parameters
     ----------
-    problem : SubsetProblem
+    problem : ColumnSubsets
         The subsets to choose from.
     search : Search
         Search over the problem; new, or resumed from a journal.
@@ -72,7 +73,7 @@ class SelectionRun:
         A selection that is repeated inside the folds, if there is one.
     """
 
-    def __init__(self, problem: SubsetProblem, search: Search, record: Record) -> None:
+    def __init__(self, problem: ColumnSubsets, search: Search, record: Record) -> None:
         self.problem, self.search, self.record = problem, search, record
         self.stopped = "budget"
         self.smallest = False

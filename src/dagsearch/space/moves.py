@@ -1,25 +1,29 @@
-"""Leaves one change away from a leaf, by its codes or by its decisions.
+"""Leaves one change away: another option at a place, a swap, a stretch of an order, a changed path.
 
-Points are what the changes are made on: rows of codes, or tuples of decisions. Whether a point is a leaf is
-for the problem to say (:meth:`Moves.way`).
+The first three change rows of codes, the last one the decisions of a problem without codes. What they give
+need not be a leaf: the problem says so when it is replayed (:meth:`Moves.way`), and it is then not proposed.
 """
 
+import math
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from dagsearch.problem import Action, State
-from dagsearch.space.codes import Coding
-from dagsearch.space.space import Space
+from dagsearch._internal.typing import IntArray
+from dagsearch.problem import Action, Coding, Layout, State
+from dagsearch.space.numbers import MANY, Ladder
 from dagsearch.space.walks import Walk
+
+if TYPE_CHECKING:
+    from dagsearch.space.space import Space
 
 Points = Any
 """Rows of codes, shape ``(points, places)``, or a list of tuples of decisions."""
 
 
 class Moves(Protocol):
-    """The neighbourhood of leaves."""
+    """The neighbourhood of leaves; a point is what a change is made on: a row of codes, or decisions."""
 
     certain: bool
     """Whether points are leaves as far as is known, so that only a leaf to be proposed must be checked."""
@@ -33,52 +37,202 @@ class Moves(Protocol):
     def leaf(self, point: Any) -> State:
         """The leaf of a point, if it is one."""
 
-    def likely_leaf(self, point: Any) -> State:
-        """The same as far as is known, without asking the problem where that would take long."""
-
     def way(self, point: Any) -> Walk | None:
         """The leaf and the actions to it, replayed through the problem; ``None`` if it is not a leaf."""
 
 
-class CodeMoves:
-    """Changes of codes: other options at a place, items exchanged, chosen or dropped."""
+def moves_in(space: "Space") -> Moves:
+    """The changes of codes where states have codes, else the changes of decisions."""
+    return PathMoves(space) if space.coding is None else CodeMoves(space, space.coding)
 
-    def __init__(self, space: Space, coding: Coding) -> None:
+
+class CodeMoves:
+    """Changes of codes."""
+
+    def __init__(self, space: "Space", coding: Coding) -> None:
         self._space, self._coding = space, coding
         self.certain = coding.certain
+        self._neighbours = coding.neighbours or changes_of(coding.layout).around
 
     def points(self, ways: Sequence[tuple[State, Sequence[Action]]]) -> Points:
         """Codes of the leaves."""
         return self._coding.codes([leaf for leaf, _ in ways])
 
     def around(self, point: Any, count: int, rng: np.random.Generator) -> Points:
-        """Codes one change away."""
-        return self._coding.neighbours(point, count, rng)
+        """Codes one change away, without those that are not allowed."""
+        rows = self._neighbours(point, count, rng)
+        if self._space.allowed is None:
+            return rows
+        return rows[[self._space.allows(self._coding.leaf_of(row)) for row in rows]]
 
     def leaf(self, point: Any) -> State:
         """The leaf with these codes."""
         return self._coding.leaf_of(point)
 
-    def likely_leaf(self, point: Any) -> State:
-        """The same by what is known of the problem."""
-        return (self._coding.likely_leaf_of or self._coding.leaf_of)(point)
-
     def way(self, point: Any) -> Walk | None:
         """The leaf and its decisions, if the problem offers every one of them."""
-        actions = list(self._coding.path_to(self._coding.leaf_of(point)))
-        leaf = self._space.replayed(actions)
-        return None if leaf is None else (leaf, actions)
+        leaf = self._coding.leaf_of(point)
+        if not self._space.allows(leaf):
+            return None
+        actions = list(self._coding.path_to(leaf))
+        reached = self._space.replayed(actions)
+        return None if reached is None else (reached, actions)
+
+
+# Changes of codes --------------------------------------------------------------------------------------
+
+
+class Changes(Protocol):
+    """One way to change a row of codes."""
+
+    def around(self, codes: IntArray, count: int, rng: np.random.Generator) -> IntArray:
+        """Different rows one change away: all if they are at most ``count``, otherwise a random sample."""
+
+
+def changes_of(layout: Layout) -> Changes:
+    """The changes of codes with this layout."""
+    if layout.kind == "order":
+        return Stretches(layout)
+    return Swaps(layout) if layout.kind == "set" else OtherOptions(layout)
+
+
+def draw_moves(
+    widths: IntArray | Sequence[int], count: int, rng: np.random.Generator
+) -> tuple[IntArray, IntArray]:
+    """Which of many moves to make: all if they are at most ``count``, otherwise a random sample of them.
+
+    Parameters
+    ----------
+    widths : array of int, shape ``(groups,)``
+        Number of moves in each group; the moves themselves are not listed.
+    count : int
+        Largest number of moves to draw; every move is as likely as any other.
+    rng : numpy Generator
+        Source of the sample.
+
+    Returns
+    -------
+    groups, numbers : array of int, shape ``(moves,)``
+        Group of each move, and its number in the group.
+    """
+    sizes: IntArray = np.asarray(widths, dtype=np.int64)
+    ends: IntArray = np.add.accumulate(sizes)
+    total = int(ends[-1]) if ends.size else 0
+    drawn = np.arange(total) if total <= count else rng.choice(total, count, replace=False)
+    groups: IntArray = ends.searchsorted(drawn, side="right").astype(np.int64, copy=False)
+    return groups, drawn - (ends - sizes)[groups]
+
+
+def product_of(categories: IntArray, most: int) -> IntArray | None:
+    """All rows of codes with these numbers of categories; ``None`` if they are more than ``most``."""
+    sizes = np.asarray(categories).tolist()
+    if math.prod(sizes) > most:
+        return None
+    return np.indices(tuple(sizes)).reshape(len(sizes), -1).T
+
+
+class OtherOptions:
+    """Another option at one place; of a place with many numbers, near and some far ones are tried."""
+
+    def __init__(self, layout: Layout) -> None:
+        self._others = np.asarray(layout.categories) - 1
+        numbers = [
+            (place, Ladder(known))
+            for place, known in enumerate(layout.numbers)
+            if known is not None and len(known) > MANY
+        ]
+        self.ladders: dict[int, Ladder] = dict(numbers)
+        """Neighbours at the places with many numbers."""
+
+    def around(self, codes: IntArray, count: int, rng: np.random.Generator) -> IntArray:
+        """Rows that differ from ``codes`` at one place, at most ``count``; shape ``(rows, places)``."""
+        options = {place: ladder.around(int(codes[place]), rng) for place, ladder in self.ladders.items()}
+        widths = self._others
+        if options:
+            widths = widths.copy()
+            widths[list(options)] = [len(some) for some in options.values()]
+        place, number = draw_moves(widths, count, rng)
+        rows = np.empty((place.size, len(codes)), dtype=np.int64)
+        rows[:] = codes
+        changed = (codes[place] + 1 + number) % (self._others[place] + 1)
+        for at, some in options.items():
+            changed[place == at] = some[number[place == at]]
+        rows[np.arange(place.size), place] = changed
+        return rows
+
+
+class Swaps:
+    """A chosen item exchanged for another one or, where the size may vary, one dropped or added."""
+
+    def __init__(self, layout: Layout) -> None:
+        self._sizes = layout.sizes
+
+    def around(self, codes: IntArray, count: int, rng: np.random.Generator) -> IntArray:
+        """Rows with at most one item dropped and one added; shape ``(rows, items)``."""
+        inside, outside = np.flatnonzero(codes == 1), np.flatnonzero(codes != 1)
+        # For each item that is dropped, and last for none: the items to add, then none.
+        widths = np.full(inside.size + 1, outside.size)
+        widths[-1] *= inside.size + 1 in self._sizes
+        widths[:-1] += inside.size - 1 in self._sizes
+        dropped, added = draw_moves(widths, count, rng)
+        rows = np.tile(np.append(codes, 0), (added.size, 1))  # what is none goes to a column behind the last
+        rows[np.arange(added.size), np.append(inside, -1)[dropped]] = 0
+        rows[np.arange(added.size), np.append(outside, -1)[added]] = 1
+        return rows[:, :-1]
+
+
+class Stretches:
+    """A stretch of an order changed: its ends exchanged, one end moved to the other, the stretch reversed.
+
+    Where not all items are placed, one may also be replaced by one that is not.
+    """
+
+    # Smallest distance between the ends of a stretch for each kind of change: its ends are exchanged, its
+    # first item is moved behind its last, its last before its first, it is reversed. Others would be counted
+    # twice: moving an item by one exchanges it with the next one, reversing two or three items exchanges the
+    # outer ones.
+    _DISTANCES = np.array([1, 2, 2, 3])
+
+    def __init__(self, layout: Layout) -> None:
+        self._length, self._items = len(layout.categories), int(layout.categories[0])
+        self._widths = np.maximum(
+            self._length - self._DISTANCES[:, None] - np.arange(self._length), 0
+        ).ravel()  # by kind of change, then by first position
+
+    def around(self, codes: IntArray, count: int, rng: np.random.Generator) -> IntArray:
+        """Orders with one change; shape ``(rows, places)``."""
+        is_unused = np.ones(self._items, dtype=np.bool_)
+        is_unused[codes] = False
+        unused, moves = np.flatnonzero(is_unused), self._widths.size
+        group, number = draw_moves(np.append(self._widths, np.full(self._length, unused.size)), count, rng)
+        moved, place = group < moves, group[group >= moves] - moves
+        replaced = np.tile(codes, (place.size, 1))
+        replaced[np.arange(place.size), place] = unused[number[~moved]]
+        return np.concatenate([self._rearranged(codes, group[moved], number[moved]), replaced])
+
+    def _rearranged(self, codes: IntArray, stretch: IntArray, number: IntArray) -> IntArray:
+        kind, first = (part[:, None] for part in np.divmod(stretch, self._length))
+        last = first + self._DISTANCES[kind] + number[:, None]
+        place = np.arange(self._length)
+        swapped = np.where(place == first, last, np.where(place == last, first, place))
+        later = np.where(place == last, first, place + 1)
+        sooner = np.where(place == first, last, place - 1)
+        source = np.choose(kind, [swapped, later, sooner, first + last - place])
+        return codes[np.where((first <= place) & (place <= last), source, place)]
+
+
+# Changes of decisions ----------------------------------------------------------------------------------
 
 
 class PathMoves:
-    """Changes of decisions: another action at one state of the path.
+    """Another action at one state of the path.
 
     Every later decision stays as it is where it is still offered; the others are made at random.
     """
 
     certain = True
 
-    def __init__(self, space: Space) -> None:
+    def __init__(self, space: "Space") -> None:
         self._space = space
 
     def points(self, ways: Sequence[tuple[State, Sequence[Action]]]) -> Points:
@@ -96,7 +250,8 @@ class PathMoves:
         found: dict[Any, tuple[Action, ...]] = {self._space.key(states[-1]): tuple(point)}
         for place in rng.choice(places, size=count).tolist():
             leaf, actions = self._redecided(point, states[place], place, rng)
-            found.setdefault(self._space.key(leaf), actions)
+            if self._space.allows(leaf):
+                found.setdefault(self._space.key(leaf), actions)
         return list(found.values())[1:]
 
     def _redecided(
@@ -125,13 +280,6 @@ class PathMoves:
             state = self._space.problem.step(state, action)
         return state
 
-    likely_leaf = leaf
-
     def way(self, point: Any) -> Walk | None:
         """The leaf and its decisions."""
         return self.leaf(point), list(point)
-
-
-def moves_in(space: Space) -> Moves:
-    """The changes of codes where states have codes, else the changes of decisions."""
-    return PathMoves(space) if space.coding is None else CodeMoves(space, space.coding)

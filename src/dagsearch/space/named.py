@@ -7,7 +7,7 @@ import numpy as np
 
 from dagsearch._internal.typing import IntArray
 from dagsearch.problem import Layout
-from dagsearch.space.codes import Changes, draw_moves, product_of
+from dagsearch.space.moves import OtherOptions, draw_moves, product_of
 from dagsearch.space.numbers import numbers_of_places
 from dagsearch.space.survey import Answer, Chosen, Options, Question, Survey, Walk
 
@@ -42,7 +42,7 @@ class NamedCodes:
         self._absent: list[int] = np.where(optional, sizes, -1).tolist()
         self.layout = Layout("places", sizes + optional, numbers_of_places(self.values))
         """One place per name; the category is the number of the value, or "absent"."""
-        self._changes = Changes(self.layout)
+        self._changes = OtherOptions(self.layout)
         self._codes_of: dict[Question, IntArray] = {}
         self._is_steering = np.array([name in survey.steering for name in self.names], dtype=np.bool_)
 

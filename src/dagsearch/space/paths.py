@@ -14,8 +14,7 @@ import numpy as np
 
 from dagsearch._internal.typing import IntArray
 from dagsearch.errors import ProblemError
-from dagsearch.problem import Action, Problem, State
-from dagsearch.space.codes import Coding
+from dagsearch.problem import Action, Coding, Problem, State
 from dagsearch.space.named import NamedCodes
 from dagsearch.space.numbers import MOST_NAMES
 from dagsearch.space.survey import Answer, Asked, Chosen, Options, Question, Survey, Walk
@@ -56,7 +55,7 @@ class DecidedPaths:
         if not self._complete or sum(sizes) > MOST_NAMES:
             return None
         codes = self._codes
-        return Coding(layout, self.codes, self._leaf_of, self._path_to, codes.neighbours, every=codes.every)
+        return Coding(layout, self.codes, self._leaf_of, self._path_to, codes.every, codes.neighbours)
 
     def learn(self, actions: Sequence[Action]) -> None:
         """Remember which states these actions lead to; nothing if they do not lead to a leaf."""

@@ -4,15 +4,14 @@ import math
 from collections import deque
 from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from contextlib import suppress
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from dagsearch._internal.typing import FloatArray, IntArray
+from dagsearch._internal.typing import IntArray
 from dagsearch.errors import ProblemError
-from dagsearch.problem import LONGEST_PATH, MAX, MIN, Action, Layout, Problem, State, is_current
-from dagsearch.space.codes import Coding
+from dagsearch.problem import LONGEST_PATH, MAX, MIN, Action, Coding, Problem, State, is_current
 from dagsearch.space.paths import DecidedPaths, paths_are_states
 from dagsearch.space.tuples import inferred_coding
 from dagsearch.space.walks import Path, Walk, random_path, shape_rng, step_by_step
@@ -24,6 +23,8 @@ _WALKS, _FEWEST_WALKS, _MOST_STATES = 64, 8, 8192
 _FEW_STATES = 2000
 # All leaves are compared by their codes if there are at most this many.
 _FEW_LEAVES = 5000
+# Number of random leaves of which one must be allowed, and of those that are tried below other states.
+_MOST_TRIES, _TRIES = 10_000, 100
 
 
 class _Member:
@@ -76,30 +77,19 @@ class Space:
         The problem.
     """
 
+    allowed: Callable[[State], object] | None = _member()
     items: Callable[[State], Iterable[Hashable]] | None = _member()
     added_items: Callable[[State, Sequence[Action]], Sequence[Collection[Hashable]]] | None = _member()
-    inclusion: Callable[[Sequence[State]], FloatArray] | None = _member()
-    positions: FloatArray | None = _member()
-    layout: Layout | None = _member()
-    codes: Callable[[Sequence[State]], IntArray] | None = _member(shortcut=True)
-    leaf_of: Callable[[IntArray], State] | None = _member(shortcut=True)
-    path_to: Callable[[State], Sequence[Action]] | None = _member()
-    neighbours: Callable[[IntArray, int, np.random.Generator], IntArray] | None = _member(shortcut=True)
-    every: Callable[[int], IntArray | None] | None = _member(shortcut=True)
-    likely_leaf_of: Callable[[IntArray], State] | None = _member(shortcut=True)
-    parents: Callable[[State], Sequence[tuple[State, Action]]] | None = _member()
+    branching: Sequence[float] | None = _member()
     random_leaf: Callable[[State, np.random.Generator], Walk] | None = _member(shortcut=True)
-    leaves: Callable[[State], Iterable[tuple[State, Sequence[Action]]]] | None = _member(shortcut=True)
-    final_actions: Callable[[State], Sequence[int]] | None = _member(shortcut=True)
-    depth: int | None = _member()
-    branching: Callable[[int], float] | None = _member()
-    reward_range: tuple[float, float] | None = _member()
     leaf: Callable[[Any], State] | None = _member()
-    validate: Callable[[State], None] | None = _member()
+    path_to: Callable[[State], Sequence[Action]] | None = _member()
     encode: Callable[[State], Any] | None = _member()
     decode: Callable[[Any], State] | None = _member()
     identity: Callable[[], str] | None = _member()
     covariance: Any = _member()
+    final_actions: Callable[[State], Sequence[int]] | None = _member(shortcut=True)
+    reward_range: tuple[float, float] | None = _member()
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
@@ -126,10 +116,21 @@ class Space:
             ) from error
         return identity
 
-    def as_leaf(self, given: Any) -> State:
-        """A leaf that a user has written down: as a dictionary, list or set, if it is not a state."""
+    def as_state(self, given: Any) -> State:
+        """A state; a leaf may be given as a dictionary, list or set, which are no states."""
         is_written = isinstance(given, (dict, list, set)) and type(given).__hash__ is None
-        return given if not is_written or self.leaf is None else self.leaf(given)
+        return self.as_leaf(given) if is_written else given
+
+    def as_leaf(self, given: Any) -> State:
+        """The leaf that a user means by a dictionary, list, set or state, as far as the problem can tell."""
+        leaf = given if self.leaf is None else self.leaf(given)
+        if not self.allows(leaf):
+            raise ProblemError(f"{leaf!r} is not allowed: the problem's allowed is false for it")
+        return leaf
+
+    def allows(self, state: State) -> bool:
+        """Whether a state may be evaluated, or leads to what may: false for leaves that are not allowed."""
+        return self.allowed is None or len(self.problem.actions(state)) > 0 or bool(self.allowed(state))
 
     def player(self, state: State) -> int:
         """Who decides at a state, ``MAX`` or ``MIN``: as the problem's ``player`` says, or always ``MAX``."""
@@ -154,10 +155,27 @@ class Space:
     # Walks ---------------------------------------------------------------------------------------------
 
     def walk(self, state: State, rng: np.random.Generator) -> Walk:
-        """A leaf below a state, reached by uniformly random actions, and these actions."""
-        if self.random_leaf is None:
-            return step_by_step(self.problem, state, rng)
-        return self.random_leaf(state, rng)
+        """A leaf below a state, reached by uniformly random actions, and these actions.
+
+        Walks are tried until a leaf is allowed. Below the root some leaf must be; below other states there
+        may be none, and after some tries a leaf that is not allowed is returned.
+        """
+        one_walk = self.random_leaf or partial(step_by_step, self.problem)
+        found = one_walk(state, rng)
+        if self.allows(found[0]):
+            return found
+        at_root = self.same(state, self.problem.root())
+        for _ in range(_MOST_TRIES if at_root else _TRIES):
+            found = one_walk(state, rng)
+            if self.allows(found[0]):
+                return found
+        if at_root:
+            raise ProblemError(
+                f"allowed is false for more than {_MOST_TRIES:,} random leaves in a row, such as "
+                f"{found[0]!r}: leaves are found by trying, so write a problem of your own, a class whose "
+                "actions(state) offer only what can be completed"
+            )
+        return found
 
     @cached_property
     def paths(self) -> list[Path]:
@@ -171,7 +189,7 @@ class Space:
     @cached_property
     def random_leaves(self) -> list[State]:
         """Leaves of random walks from the root, the same for every seed."""
-        if self.random_leaf is None and not self.has_players:
+        if self.random_leaf is None and self.allowed is None and not self.has_players:
             return [path.states[-1] for path in self.paths]
         # Random games cost little, and these are the ones by which games were always measured.
         rng, root = shape_rng(), self.problem.root()
@@ -187,11 +205,11 @@ class Space:
                     found.append([])
                 found[level].append((len(offered), self.player(state)))
         means = [Level(*np.mean(seen, axis=0).tolist()) for seen in found]
-        depth = len(means) if self.depth is None else int(self.depth)
-        means = (means + means[-1:] * depth)[:depth]  # also for levels that no walk has reached
         if self.branching is None:
             return means
-        return [level._replace(branching=self.branching(number)) for number, level in enumerate(means)]
+        means += means[-1:] * len(self.branching)  # also for levels that no walk has reached
+        declared = zip(self.branching, means, strict=False)
+        return [level._replace(branching=branching) for branching, level in declared]
 
     @cached_property
     def log_leaves(self) -> float:
@@ -209,7 +227,7 @@ class Space:
         while pending:
             state = pending.pop()
             below = children[self.key(state)]
-            if not below:
+            if not below and self.allows(state):
                 leaves.append(state)
             new = {key: child for key, (child, _) in below.items() if key not in known}
             known.update(new)
@@ -240,14 +258,10 @@ class Space:
     @cached_property
     def coding(self) -> Coding | None:
         """Places and options of the states, declared by the problem or found on its walks, if any."""
-        if self.layout is not None:
-            members = self.codes, self.leaf_of, self.path_to, self.neighbours
-            if all(member is not None for member in members):
-                likely = self.likely_leaf_of
-                return Coding(self.layout, *members, every=self.every, likely_leaf_of=likely)  # type: ignore[arg-type]
-            return None
-        if self.has_players or self.items is not None or self.inclusion is not None:
-            return None  # the problem says in another way what its states are
+        problem: Any = self.problem
+        declared = getattr(problem, "coding", None) if is_current(problem, "coding") else None
+        if declared is not None or hasattr(problem, "coding") or self.has_players or self.items is not None:
+            return declared  # the problem says in another way what its states are
         with suppress(TypeError, ValueError):  # of decisions that cannot be hashed, or compared
             found = inferred_coding(self.paths)
             if found is None and self.decided is not None:
@@ -279,22 +293,24 @@ class Space:
     @cached_property
     def few_codes(self) -> IntArray | None:
         """Codes of all leaves; ``None`` if they are many, or not known."""
-        every = None if self.coding is None else self.coding.every
-        return None if every is None else every(_FEW_LEAVES)
-
-    @cached_property
-    def is_of_one_size(self) -> bool:
-        """Whether leaves differ in which places are chosen, but not in how many, as far as is known."""
         coding = self.coding
-        if coding is None or coding.layout.kind != "places" or np.any(coding.layout.categories != 2):
-            return False
-        chosen = np.sum(coding.codes(self.random_leaves) == 1, axis=1)
-        return bool(np.all(chosen == chosen[0]))
+        if coding is None or coding.every is None or coding.layout.kind == "set":
+            return None  # swaps of a set are compared without listing all sets
+        rows = coding.every(_FEW_LEAVES)
+        if rows is None or self.allowed is None:
+            return rows
+        return rows[[self.allows(coding.leaf_of(row)) for row in rows]]
+
+    @property
+    def is_of_one_size(self) -> bool:
+        """Whether leaves are sets of one size."""
+        layout = None if self.coding is None else self.coding.layout
+        return layout is not None and layout.kind == "set" and len(layout.sizes) == 1
 
     # Ways ------------------------------------------------------------------------------------------------
 
     def replayed(self, actions: Iterable[Action]) -> State | None:
-        """The leaf that actions lead to from the root; ``None`` if one is not offered, or it is no leaf.
+        """The leaf that actions lead to from the root; ``None`` if one is not offered, or the leaf is none.
 
         Every leaf that is proposed has come this way, so that the problem is the only judge of its leaves.
         """
@@ -303,18 +319,16 @@ class Space:
             if not _offers(problem.actions(state), action):
                 return None
             state = problem.step(state, action)
-        return state if len(problem.actions(state)) == 0 else None
+        return state if len(problem.actions(state)) == 0 and self.allows(state) else None
 
     def actions_to(self, leaf: State) -> list[Action]:
         """Actions from the root to a leaf that is known without them.
 
-        By the problem's ``path_to``, else by its ``parents``, else along children whose items the leaf has,
-        else by the codes that were found, else among all states if these are few.
+        By the problem's ``path_to``, else along children whose items the leaf has, else by the codes that
+        were found, else among all states if these are few.
         """
         if self.path_to is not None:
             return list(self.path_to(leaf))
-        if self.parents is not None:
-            return self._actions_up(leaf)
         if self.items is not None:
             return self._actions_by_items(leaf)
         if self.coding is not None:
@@ -323,17 +337,6 @@ class Space:
                 if (reached := self.replayed(actions)) is not None and self.same(reached, leaf):
                     return actions
         return self._actions_among_few(leaf)
-
-    def _actions_up(self, leaf: State) -> list[Action]:
-        assert self.parents is not None
-        found, state, root = list[Action](), leaf, self.problem.root()
-        while not self.same(state, root):
-            before = self.parents(state)
-            if not before or len(found) == LONGEST_PATH:
-                raise ProblemError(f"parents({state!r}) does not lead back to the root: is it a state?")
-            state, action = before[0]
-            found.append(action)
-        return found[::-1]
 
     def _actions_by_items(self, leaf: State) -> list[Action]:
         assert self.items is not None
@@ -359,7 +362,7 @@ class Space:
             if key not in before:
                 name = type(self.problem).__name__
                 raise ProblemError(
-                    f"the way to {leaf!r} is not known: give {name} path_to(leaf) or parents(state), or pass "
+                    f"the way to {leaf!r} is not known: give {name} path_to(leaf), or pass "
                     "Proposal(leaf, actions)"
                 )
             key, action = before[key]

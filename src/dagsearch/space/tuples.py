@@ -11,8 +11,8 @@ from functools import partial
 import numpy as np
 
 from dagsearch._internal.typing import IntArray
-from dagsearch.problem import Action, Layout, State
-from dagsearch.space.codes import Changes, Coding, exchanged, product_of
+from dagsearch.problem import Action, Coding, Layout, State
+from dagsearch.space.moves import product_of
 from dagsearch.space.numbers import MOST_NAMES, numbers_of, numbers_of_places
 from dagsearch.space.walks import Path
 
@@ -62,9 +62,8 @@ class _Tuples:
     def coding(self, kind: str, certain: bool) -> Coding:
         numbers = numbers_of_places(self._decisions) if kind == "places" else ()
         layout = Layout(kind, self._categories, numbers)
-        neighbours = exchanged if kind == "order" else Changes(layout).around
         every = partial(product_of, self._categories) if kind == "places" and certain else None
-        return Coding(layout, self.codes, self.leaf_of, list, neighbours, certain, every)
+        return Coding(layout, self.codes, self.leaf_of, list, every, certain=certain)
 
     def codes(self, states: Sequence[State]) -> IntArray:
         rows = np.full((len(states), len(self._options)), -1, dtype=np.int64)
