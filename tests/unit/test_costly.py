@@ -9,7 +9,7 @@ import pytest
 
 import dagsearch as ds
 from dagsearch.costly.edges import BACK, SAME, Edges
-from dagsearch.costly.fields import Chains, Field
+from dagsearch.costly.fields import Field
 from support.steps import AsTree, BitPasses, Given, Language
 
 
@@ -21,7 +21,8 @@ def finished(problem, budget=1000, seed=0):
 
 def take(edges, problem, state, action):
     """Take a step of the user's choice."""
-    edge = next(one for one in edges.edges_of(edges.find(state)) if edges.actions[one] == action)
+    node = edges.find(state)
+    edge = next(e for e in range(edges.count) if edges.node[e] == node and edges.actions[e] == action)
     assert edges.draw(edge)
     edges.take(edge, edges.describe(problem.expand(state, action)))
 
@@ -297,15 +298,11 @@ def test_a_failed_step_is_not_taken_again():
 
 def test_what_can_be_asked_of_a_search():
     search = finished(BitPasses(0), 40)
-    result, line = search.result(), search.recommend()
-    assert line.actions == result.best_path
-    assert line.states[-1] == result.best_state
-    root = search.problem.root().state
+    result, root = search.result(), search.problem.root().state
     assert search.belief(root).v.mean == result.best_reward
-    assert search.best_action(root) == result.best_path[0]
-    assert search.best_action(result.best_state) is None
+    assert search.belief(result.best_state).g.mean == result.best_reward
     assert not isinstance(search, ds.Search)
-    for missing in ("reroot", "propose", "forecast", "sample_optimum", "settle", "default"):
+    for missing in ("propose", "forecast", "settle", "default", "paper", "recommend", "best_action"):
         assert not hasattr(search, missing)
 
 
@@ -349,11 +346,10 @@ def test_actions_that_were_never_taken_are_tried_before_others_are_repeated():
 
 def field_of(actions, values):
     """A field over the edges of a root with these actions, with some values by action."""
-    edges, chains = Edges(Given({0: dict.fromkeys(actions, (0, 0.0))}, {})), Chains()
-    chains.extend(edges)
-    field = Field(edges, chains)
+    field = Field(Edges(Given({0: dict.fromkeys(actions, (0, 0.0))}, {})))
     field.grow()
-    field.fit(np.array(list(values), dtype=int), np.array(list(values.values()), dtype=float))
+    field.add(np.array(list(values)), np.array(list(values.values())))
+    field.fit()
     return field
 
 
@@ -371,10 +367,8 @@ def test_all_children_of_a_node_count_for_the_next_one():
             edge = search.edges.count - 1
             assert search.edges.draw(edge)
             search.model.grow()
-            for field in (search.model.change, search.model.effect):
-                field.add(edge, 1.0)
-        kind = np.unique(search.edges.kind[: search.edges.count])
-        search.model.effect.update(kind)
+            search.model.effect.add(np.array([edge]), np.ones(1))
+        search.model.effect.update(np.arange(search.edges.kinds))
         mean, variance = search.model.effect.at(search.edges.count - 1)
         assert mean > 0.0
         variances.append(variance)
@@ -386,13 +380,9 @@ def test_beliefs_are_those_of_the_gaussian_process():
     rng, problem = np.random.default_rng(0), BitPasses(1, passes=4)
     search = finished(problem, 12)
     edges, field = search.edges, search.model.effect
-    field.fit(np.arange(3), rng.normal(size=3))  # some hyperparameters
-    seen = rng.permutation(edges.count)[:10]
-    values = rng.normal(size=10)
-    field._seen[:], field._at_node[:], field._of_action[:] = False, 0.0, 0.0
-    for edge, value in zip(seen, values, strict=True):
-        field.add(edge, value)
-    field._of_action[:] = 0.0  # every action is as active as any
+    field._seen[:], field._square = False, 1e-9  # every action is as active as any
+    seen, values = rng.permutation(edges.count)[:10], rng.normal(size=10)
+    field.add(seen, values)
     field.update(np.arange(edges.kinds))
     node, kind = edges.node[: edges.count], edges.kind[: edges.count]
     paths = [_first_path(edges, one) for one in node]

@@ -26,16 +26,12 @@ def checked_step(found: Any, state: State, action: Action) -> Step:
 def _checked(found: Any, where: str) -> Step:
     if not isinstance(found, Step):
         raise ProblemError(f"{where} returned {shown(found)}: return ds.Step(state, gain, value, actions)")
-    if not _is_reward(found.gain):
-        raise ProblemError(
-            f"{where} returned the gain {shown(found.gain)}: it must be a finite number of size "
-            f"{LARGEST_REWARD:g} or less"
-        )
-    if found.value is not None and not _is_reward(found.value):
-        raise ProblemError(
-            f"{where} returned the value {shown(found.value)}: it must be a finite number of size "
-            f"{LARGEST_REWARD:g} or less, or None if one cannot stop there"
-        )
+    for name, number in (("gain", found.gain), ("value", 0.0 if found.value is None else found.value)):
+        if not is_finite(number) or abs(number) > LARGEST_REWARD:
+            raise ProblemError(
+                f"{where} returned the {name} {shown(number)}: it must be a finite number of size "
+                f"{LARGEST_REWARD:g} or less{', or None if one cannot stop there' * (name == 'value')}"
+            )
     try:
         hash(found.state)
     except TypeError as error:
@@ -45,10 +41,6 @@ def _checked(found: Any, where: str) -> Step:
         ) from error
     value = None if found.value is None else float(found.value)
     return Step(found.state, float(found.gain), value, found.actions)
-
-
-def _is_reward(value: Any) -> bool:
-    return is_finite(value) and bool(abs(value) <= LARGEST_REWARD)
 
 
 def checked_cost(cost: Any, state: State, action: Action) -> float:

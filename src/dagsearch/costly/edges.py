@@ -42,6 +42,7 @@ _NODES = {"stop": float, "best_below": float, "reach": float, "parent": int, "de
 _EDGES = {
     "node": int,
     "kind": int,
+    "before": int,
     "became": int,
     "child": int,
     "log_prior": float,
@@ -62,16 +63,10 @@ class Arrival(NamedTuple):
 
     step: Step
     """The step."""
-    actions: Sequence[Action] = ()
-    """The actions; :class:`_Another` if an iterator names them."""
+    offered: Sequence[tuple[Action, float, float, Any]] = ()
+    """The actions with their log priors, costs and features; :class:`_Another` if an iterator names them."""
     source: Iterator[Action] | None = None
     """The iterator."""
-    log_priors: Sequence[float] = ()
-    """Logarithms of the actions' prior probabilities."""
-    costs: Sequence[float] = ()
-    """Their costs."""
-    features: Sequence[Any] = ()
-    """Their features."""
 
 
 class Edges:
@@ -98,6 +93,8 @@ class Edges:
     """Where each edge begins."""
     kind: IntArray
     """Number of each edge's action, twice, plus one if the first path to the node has taken it before."""
+    before: IntArray
+    """The edge of the same kind before each edge, or −1; ``latest`` has the last one of each kind."""
     became: IntArray
     child: IntArray
     """Where each taken edge has led; −1 if it is not known."""
@@ -116,6 +113,7 @@ class Edges:
         self.nodes = self.count = 0
         for name, kind in (_NODES | _EDGES).items():
             setattr(self, name, np.zeros(64, dtype=kind))
+        self.latest = np.full(64, -1)
         self._ids: dict[Hashable, int] = {}
         self._numbers: dict[Hashable, int] = {}  # of actions
         self._used: list[frozenset[int]] = []  # numbers of the actions on the first path to each node
@@ -152,7 +150,8 @@ class Edges:
             costs = [checked_cost(cost(state, action), state, action) for action in actions]
         if (own := getattr(self.problem, "features", None)) is not None and source is None:
             features = checked_features([own(state, action) for action in actions], state, self.features[:1])
-        return Arrival(step, actions, source, np.log(np.maximum(priors, 1e-30)).tolist(), costs, features)
+        log_priors = np.log(np.maximum(priors, 1e-30)).tolist()
+        return Arrival(step, list(zip(actions, log_priors, costs, features, strict=True)), source)
 
     def _actions_of(self, step: Step) -> Any:
         """What can be done at a state: as its step says, else as the problem does."""
@@ -190,8 +189,8 @@ class Edges:
             self._used.append(self._used[parent] | {int(self.kind[by]) // 2})
         if arrival.source is not None:
             self._sources[node] = arrival.source
-        for edge in zip(arrival.actions, arrival.log_priors, arrival.costs, arrival.features, strict=True):
-            self._add_edge(node, *edge)
+        for offered in arrival.offered:
+            self._add_edge(node, *offered)
         return node
 
     def _add_edge(self, node: int, action: Action, log_prior: float, cost: float, features: Any) -> None:
@@ -203,7 +202,10 @@ class Edges:
             number = self._numbers.setdefault(action, len(self._numbers))
         except TypeError:  # not hashable: only its text is known
             number = self._numbers.setdefault(repr(action), len(self._numbers))
-        self.node[edge], self.kind[edge] = node, 2 * number + (number in self._used[node])
+        kind = 2 * number + (number in self._used[node])
+        self.latest = grown(self.latest, self.kinds, fill=-1)
+        self.node[edge], self.kind[edge], self.before[edge] = node, kind, self.latest[kind]
+        self.latest[kind] = edge
         self.became[edge], self.child[edge] = UNTAKEN, -1
         self.log_prior[edge], self.cost[edge], self.gain[edge] = log_prior, cost, 0.0
         self.actions.append(action)
@@ -219,10 +221,6 @@ class Edges:
         """The state's node, or −1."""
         return self._ids.get(self.space.key(state), -1)
 
-    def edges_of(self, node: int) -> IntArray:
-        """All edges of a node."""
-        return np.flatnonzero(self.node[: self.count] == node)
-
     @property
     def open(self) -> BoolArray:
         """Which edges can be taken, shape ``(count,)``."""
@@ -231,14 +229,23 @@ class Edges:
 
     # Taking steps ------------------------------------------------------------------------------------------
 
-    def draw(self, edge: int) -> bool:
-        """Make an edge pending, with its action; false, and it is closed, if its iterator has no more."""
+    def draw(self, edge: int, recorded: Sequence[Action] = ()) -> bool:
+        """Make an edge pending, with its action; false, and it is closed, if its iterator has no more.
+
+        ``recorded`` holds the action if a journal says what the iterator named.
+        """
         if self.is_unnamed(edge):
+            node = int(self.node[edge])
             try:
-                self.name(edge, self._next_action(int(self.node[edge])))
+                action = recorded[0] if recorded else self._next_action(node)
             except StopIteration:
                 self.became[edge] = FAILED
                 return False
+            self._recorded.setdefault(node, []).extend(recorded)
+            if (cost := getattr(self.problem, "cost", None)) is not None:
+                self.cost[edge] = checked_cost(cost(self.states[node], action), self.states[node], action)
+            self.actions[edge] = action
+            self._add_edge(node, _Another, float(self.log_prior[edge]), float(self.cost[edge]), None)
         self.became[edge] = PENDING
         return True
 
@@ -252,20 +259,6 @@ class Edges:
         while (action := next(self._sources[node])) in recorded:
             recorded.remove(action)
         return action
-
-    def name(self, edge: int, action: Action, recorded: bool = False) -> None:
-        """Give an edge its action, and the node another edge whose action is open.
-
-        ``recorded`` says that the action comes from a journal: the iterator has still to pass over it.
-        """
-        node = int(self.node[edge])
-        if recorded:
-            self._recorded.setdefault(node, []).append(action)
-        if (cost := getattr(self.problem, "cost", None)) is not None:
-            state = self.states[node]
-            self.cost[edge] = checked_cost(cost(state, action), state, action)
-        self.actions[edge] = action
-        self._add_edge(node, _Another, float(self.log_prior[edge]), float(self.cost[edge]), None)
 
     def take(self, edge: int, arrival: Arrival) -> int:
         """Learn where a step has led; returns its node."""
@@ -337,12 +330,6 @@ class Edges:
             seen |= before
             waiting += before
         return False
-
-    def best_edge(self, node: int) -> int:
-        """The first edge of the best known path from a node; −1 if it is best to stop there, or unknown."""
-        totals = {edge: self.gain[edge] + self.best_below[self.child[edge]] for edge in self._out[node]}
-        best = max(totals, key=lambda edge: totals[edge], default=-1)
-        return best if best >= 0 and totals[best] > self.stop[node] else -1
 
     @property
     def best(self) -> float:

@@ -26,26 +26,6 @@ _TYPICAL = 3.0
 _LEAST, _MOST = 0.1, 0.9
 
 
-class Chains:
-    """The edges of every kind, each with the one before it, so that compiled code can follow them."""
-
-    def __init__(self) -> None:
-        self.latest, self.before = np.full(64, -1), np.full(64, -1)
-        self._count = 0
-
-    def __len__(self) -> int:
-        return self._count
-
-    def extend(self, edges: Edges) -> IntArray:
-        """Add the edges that are new; returns their kinds."""
-        new = np.arange(self._count, edges.count)
-        self._count = edges.count
-        self.latest, self.before = grown(self.latest, edges.kinds, fill=-1), grown(self.before, edges.count)
-        for edge, kind in zip(new.tolist(), edges.kind[new].tolist(), strict=True):
-            self.before[edge], self.latest[kind] = self.latest[kind], edge
-        return np.unique(edges.kind[new])
-
-
 class Field:
     """A function of state and action: a walk that all kinds of edges share, and one for each kind.
 
@@ -53,12 +33,10 @@ class Field:
     ----------
     edges : Edges
         The explored part.
-    chains : Chains
-        Its edges by kind.
     """
 
-    def __init__(self, edges: Edges, chains: Chains) -> None:
-        self._edges, self._chains = edges, chains
+    def __init__(self, edges: Edges) -> None:
+        self._edges = edges
         self.mean, self.common, self.root, self.walk, self.private = 0.0, 0.5, 0.5, 0.05, 0.5
         self._group = np.zeros(2)  # how first and repeated actions differ from the mean
         self._square = 1.0  # mean square of all values
@@ -68,33 +46,23 @@ class Field:
         """Variance of the private part of every kind."""
         self._value = np.zeros(64)  # by edge
         self._seen = np.zeros(64, dtype=np.bool_)
-        self._at_node = np.zeros((2, 64))  # number and sum of the values
-        self._of_action = np.zeros((2, 64))  # number and sum of squares of the values
 
     def grow(self) -> None:
         """Make room for new nodes and edges."""
-        nodes, count, kinds = self._edges.nodes, self._edges.count, self._edges.kinds
-        self.shared, self._at_node = grown(self.shared, 2, nodes), grown(self._at_node, 2, nodes)
+        nodes, count = self._edges.nodes, self._edges.count
+        self.shared, self.noise = grown(self.shared, 2, nodes), grown(self.noise, self._edges.kinds)
         self.own, self._value = grown(self.own, 2, count), grown(self._value, count)
         self._seen = grown(self._seen, count)
-        self.noise, self._of_action = grown(self.noise, kinds), grown(self._of_action, 2, kinds // 2)
 
-    def add(self, edge: int, value: float) -> None:
-        """Take a value; beliefs are out of date until the next :meth:`update`."""
-        self._value[edge], self._seen[edge] = value, True
-        self._at_node[:, self._edges.node[edge]] += 1.0, value
-        self._of_action[:, self._edges.kind[edge] // 2] += 1.0, value * value
+    def add(self, edges: IntArray, values: FloatArray) -> None:
+        """Take values; beliefs are out of date until the next :meth:`update`."""
+        self._value[edges], self._seen[edges] = values, True
 
-    def fit(self, seen: IntArray, values: FloatArray) -> None:
-        """Learn the variances from the values of all edges that have one, and compute the beliefs."""
-        edges = self._edges
-        node, kind = edges.node[seen], edges.kind[seen]
-        self._value[seen], self._seen[:] = values, False
-        self._seen[seen] = True
-        for moments, place, power in ((self._at_node, node, 1), (self._of_action, kind // 2, 2)):
-            moments[0] = np.bincount(place, minlength=moments.shape[1])
-            moments[1] = np.bincount(place, values**power, minlength=moments.shape[1])
+    def fit(self) -> None:
+        """Learn the variances from all values, and compute the beliefs."""
+        seen = np.flatnonzero(self._seen)
         if seen.size:
+            values, kind = self._value[seen], self._edges.kind[seen]
             self.mean, total = float(values.mean()), float(values.var()) + 1e-12
             count, sums = np.bincount(kind), np.bincount(kind, values)
             known = np.flatnonzero(count)
@@ -107,21 +75,25 @@ class Field:
             self.common, self.walk = _COMMON * total, _WALK * rest
             self.private = _PRIVATE * rest + 1e-6 * total
             self._square = float(np.mean(values**2)) + 1e-12
-        self.update(np.arange(edges.kinds))
+        self.update(np.arange(self._edges.kinds))
 
     def update(self, kinds: IntArray) -> None:
         """The beliefs over what all edges share, and over some kinds; others stay as they were."""
-        edges, chains = self._edges, self._chains
+        edges = self._edges
         parent, depth = edges.parent[: edges.nodes], edges.depth[: edges.nodes]
-        precision, info = self._at_node[:, : edges.nodes] / (self.private + self.root)
-        walk = _SLOWER * self.walk
+        seen = np.flatnonzero(self._seen)
+        node, action, values = edges.node[seen], edges.kind[seen] // 2, self._value[seen]
+        noise, walk = self.private + self.root, _SLOWER * self.walk
+        precision = np.bincount(node, minlength=edges.nodes) / noise
+        info = np.bincount(node, values, minlength=edges.nodes) / noise
         pass_messages(parent, precision, info, self.mean, self.common, walk, self.shared[0], self.shared[1])
-        count, squares = self._of_action[:, kinds // 2]
+        count = np.bincount(action, minlength=edges.kinds // 2)[kinds // 2]
+        squares = np.bincount(action, values**2, minlength=edges.kinds // 2)[kinds // 2]
         activity = np.minimum((_TYPICAL + squares / self._square) / (_TYPICAL + count), 1.0)
         self.noise[kinds] = activity * self.private
         _pass_kinds(  # type: ignore[no-untyped-call]
             (kinds, self.noise[kinds], activity * self.walk, self._group[kinds % 2]),
-            (chains.latest, chains.before, edges.node),
+            (edges.latest, edges.before, edges.node),
             (parent, depth),
             (self._seen, self._value, self.shared[0]),
             self.root,
@@ -135,10 +107,10 @@ class Field:
 
 
 @compiled
-def _pass_kinds(kinds, chains, tree, values, root, own):  # type: ignore[no-untyped-def]
+def _pass_kinds(kinds, edges, tree, values, root, own):  # type: ignore[no-untyped-def]
     """How each kind of edge differs from what all share: ``own`` of its edges."""
     number, noises, walks, groups = kinds
-    latest, before, node_of = chains
+    latest, before, node_of = edges
     parent, depth = tree
     seen, value, shared = values
     precision, info = np.zeros(parent.size), np.zeros(parent.size)

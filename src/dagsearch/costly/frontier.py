@@ -54,11 +54,13 @@ class Frontier:
         self._parts = [Part()]
         self._active = 0
         self._of_node = np.zeros(64, dtype=np.int64)
-        self._beginnings: set[int] = set()  # pending edges that begin a new part
 
-    def choose(self, rng: np.random.Generator) -> tuple[int, bool]:
-        """An open edge, and whether it begins a new part; there must be one. Nothing changes."""
-        is_dry = not self._beginnings and self._parts[self._active].is_dry(self._active == 0)
+    def choose(self, rng: np.random.Generator, beginning: bool) -> tuple[int, bool]:
+        """An open edge, of which there must be one, and whether it begins a new part. Nothing changes.
+
+        ``beginning`` says whether a step is on its way that begins one.
+        """
+        is_dry = not beginning and self._parts[self._active].is_dry(self._active == 0)
         if is_dry and (edge := self._beginning(rng)) is not None:
             return edge, True
         rated = self._model.improvements(self.goals())
@@ -66,21 +68,11 @@ class Frontier:
         depth = self._edges.depth[self._edges.node[best]]
         return int(rng.choice(best[depth == depth.max()])), False
 
-    def begin(self, edge: int) -> None:
-        """An edge that begins a new part is pending."""
-        self._beginnings.add(edge)
-
-    def withdraw(self, edge: int) -> None:
-        """An edge is no longer pending, and was not taken."""
-        self._beginnings.discard(edge)
-
-    def learn(self, edge: int) -> None:
-        """A step was taken or has failed."""
+    def learn(self, edge: int, begins: bool) -> None:
+        """A step was taken or has failed; ``begins`` says whether it was chosen to begin a new part."""
         edges, node = self._edges, int(self._edges.node[edge])
         part = int(self._of_node[node])
         self._parts[part].tries += math.isfinite(edges.stop[node])
-        begins = edge in self._beginnings
-        self._beginnings.discard(edge)
         if edges.became[edge] != NEW:
             return
         child = int(edges.child[edge])

@@ -27,7 +27,7 @@ A step to a state that is known already adds nothing new: its y is at most 0.
 """
 
 import math
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 
@@ -35,7 +35,7 @@ from dagsearch._internal.arrays import grown
 from dagsearch._internal.compiled import compiled
 from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.costly.edges import KNOWN, NEW, UNTAKEN, Edges
-from dagsearch.costly.fields import Chains, Field
+from dagsearch.costly.fields import Field
 
 # Number of steps after which hyperparameters are learnt first, and by what factor more they are learnt again.
 _FIRST, _MORE = 4, 1.1
@@ -49,17 +49,6 @@ RARE: Final = 0.02
 _HALF = 5.0
 
 
-class Rest(NamedTuple):
-    """Δ where one cannot stop: what the rest of a path brings."""
-
-    end: float
-    """Depth at which paths end."""
-    slope: float
-    """Mean of what each step brings."""
-    variance: float
-    """Its variance."""
-
-
 class StepModel:
     """Beliefs over all edges, learnt from the steps that were taken.
 
@@ -70,13 +59,14 @@ class StepModel:
     """
 
     def __init__(self, edges: Edges) -> None:
-        self._edges, self._chains = edges, Chains()
-        self.change, self.effect, self.gain = self._fields = [Field(edges, self._chains) for _ in range(3)]
+        self._edges = edges
+        self.change, self.effect, self.gain = self._fields = [Field(edges) for _ in range(3)]
         """x, y and g."""
         self.unit = 1.0
         """u."""
         self.expected = np.zeros(64)
         """Prior mean of each edge's gain or effect."""
+        self._described = 0  # number of edges with a belief
         self._taken: list[int] = []  # edges, in order
         self._below = np.zeros(64)  # number of steps taken below each node
         self._met = np.zeros(64, dtype=np.bool_)  # actions that were taken
@@ -96,14 +86,14 @@ class StepModel:
 
     def _extend(self) -> IntArray:
         """Make room for the nodes and edges that are new; returns the kinds of the latter."""
-        edges, known = self._edges, len(self._chains)
+        edges, new = self._edges, np.arange(self._described, self._edges.count)
         self._below, self._met = grown(self._below, edges.nodes), grown(self._met, edges.kinds // 2)
         self.expected = grown(self.expected, edges.count)
         for field in self._fields:
             field.grow()
-        kinds = self._chains.extend(edges)
-        self._expect(known)
-        return kinds
+        self._described = edges.count
+        self._expect(new)
+        return np.unique(edges.kind[new])
 
     def learn(self, edge: int) -> None:
         """Learn from a step that was taken or has failed."""
@@ -119,9 +109,8 @@ class StepModel:
             self._due = max(self._due + 1, int(_MORE * self._due))
             self._fit()
             return
-        for field, (seen, values) in zip(self._fields, self._observed(np.array([edge])), strict=True):
-            if seen.size:
-                field.add(edge, float(values[0]))
+        for field, observed in zip(self._fields, self._observed(np.array([edge])), strict=True):
+            field.add(*observed)
             field.update(np.union1d(kinds, edges.kind[edge]))
 
     def _observed(self, taken: IntArray) -> list[tuple[IntArray, FloatArray]]:
@@ -160,9 +149,10 @@ class StepModel:
             self._weights = self._regression(moved[both], self._scaled(added))
         elif neither.any() and not both.any():
             self._weights = self._regression(moved[neither], edges.gain[moved[neither]])
-        self._expect(0)
+        self._expect(np.arange(edges.count))
         for field, observed in zip(self._fields, self._observed(taken), strict=True):
-            field.fit(*observed)
+            field.add(*observed)
+            field.fit()
 
     def _regressors(self, edges: IntArray) -> FloatArray:
         found = np.zeros((edges.size, self._weights.size))
@@ -184,10 +174,9 @@ class StepModel:
         weights: FloatArray = np.linalg.lstsq(rows, goal, rcond=None)[0]
         return weights
 
-    def _expect(self, first: int) -> None:
-        """Prior mean of all edges from ``first`` on."""
-        new = np.arange(first, self._edges.count)
-        self.expected[new] = self._regressors(new) @ self._weights
+    def _expect(self, edges: IntArray) -> None:
+        """Set the prior mean of some edges."""
+        self.expected[edges] = self._regressors(edges) @ self._weights
 
     # What is believed --------------------------------------------------------------------------------------
 
@@ -198,8 +187,8 @@ class StepModel:
         mean, variance = field.at(edge)
         return float(self.expected[edge] + mean), float(variance + field.noise[self._edges.kind[edge]])
 
-    def rest(self) -> Rest:
-        """Δ where one cannot stop.
+    def rest(self) -> tuple[float, float, float]:
+        """Δ where one cannot stop: the depth at which paths end, and mean and variance of what a step brings.
 
         Until a path is complete, each step is taken to bring what the best next steps brought on average.
         """
@@ -210,7 +199,7 @@ class StepModel:
             np.maximum.at(top, edges.node[: edges.count], self.expected[: edges.count])
             top = top[np.isfinite(top)]
             slope, variance = (float(top.mean()), float(top.var())) if top.size else (0.0, 1.0)
-            return Rest(float(depth.max()) + 1.0, slope, variance)
+            return float(depth.max()) + 1.0, slope, variance
         end = float(depth[best]) + 1.0  # what stopping is worth counts as a step
         v, below = edges.best_below[: edges.nodes], self._below[: edges.nodes]
         known = np.isinf(stop) & np.isfinite(v)
@@ -218,12 +207,10 @@ class StepModel:
         slope = float((weight * left * v[known]).sum() / max((weight * left * left).sum(), 1e-12))
         errors = weight * (v[known] - slope * left) ** 2 / np.maximum(left, 1.0)
         prior = 0.25 * (self.gain.private + self.gain.root)
-        return Rest(end, slope, (float(errors.sum()) + prior) / (1.0 + float(weight.sum())))
+        return end, slope, (float(errors.sum()) + prior) / (1.0 + float(weight.sum()))
 
     def improvements(self, goal: FloatArray) -> FloatArray:
         """Logarithm of the expected improvement per cost of every edge; −∞ for those that cannot be taken.
-
-        Edges that cannot win get −1e300.
 
         Parameters
         ----------
@@ -272,7 +259,6 @@ def _improvements(edges, change, effect, gain, nodes, rest):  # type: ignore[no-
     reach, stop, depth, goal = nodes
     end, slope, variance = rest
     found = np.full(kind.size, -np.inf)
-    top, top_mean, top_deviation, top_cost = -np.inf, -np.inf, 0.0, np.inf
     for edge in range(kind.size):
         s, k = node[edge], kind[edge]
         if became[edge] != UNTAKEN or goal[s] == np.inf:
@@ -293,11 +279,6 @@ def _improvements(edges, change, effect, gain, nodes, rest):  # type: ignore[no-
         left = max(end - depth[s] - 1.0, 0.0)
         mean += reach[s] + slope * left - goal[s]
         deviation = math.sqrt(var + variance * left)
-        if mean < min(top_mean, 0.0) and deviation <= top_deviation and cost[edge] >= top_cost:
-            found[edge] = -1e300  # less than one before
-            continue
         p = min(max(change_shared[0, s] + change_own[0, edge], RARE), 1.0)
         found[edge] = math.log(p / cost[edge]) + _log_probability(mean / deviation)
-        if p == 1.0 and found[edge] > top:
-            top, top_mean, top_deviation, top_cost = found[edge], mean, deviation, cost[edge]
     return found

@@ -20,7 +20,7 @@ from dagsearch.data import Data
 from dagsearch.errors import ProblemError, SearchExhausted
 from dagsearch.problem import Action, Edge, State, Step, StepProblem, check_members
 from dagsearch.recorder import Recorder
-from dagsearch.results import Belief, Evaluation, Gaussian, Line, Proposal, Result, StepProposal
+from dagsearch.results import Belief, Evaluation, Gaussian, Proposal, Result, StepProposal
 from dagsearch.space import Space
 
 
@@ -54,21 +54,6 @@ class StepSearch:
     journal : path, optional
         File that records every event, so that :meth:`resume` can continue after a crash. It must not exist
         yet.
-
-    Examples
-    --------
-    >>> import dagsearch as ds
-    >>> class Climb:
-    ...     def root(self):
-    ...         return ds.Step(0, value=0.0)
-    ...     def actions(self, height):
-    ...         return [1, 2] if height < 4 else []
-    ...     def expand(self, height, by):
-    ...         return ds.Step(height + by, gain=-0.1, value=float(height + by))
-    >>> search = ds.StepSearch(Climb(), seed=0)
-    >>> proposal = search.ask()
-    >>> search.tell(proposal, Climb().expand(proposal.state, proposal.action)).step
-    1
     """
 
     def __init__(
@@ -124,33 +109,28 @@ class StepSearch:
         edges = self.edges
         with self.recorder.deciding():
             while edges.open.any():
-                edge, begins = self._frontier.choose(np.random.default_rng([self.seed, self.asked]))
+                rng = np.random.default_rng([self.seed, self.asked])
+                edge, begins = self._frontier.choose(rng, any(one.begins for one in self.pending))
                 drawn = edges.is_unnamed(edge)
                 if edges.draw(edge):
-                    exhausted, self._exhausted = tuple(self._exhausted), []
+                    exhausted, self._exhausted = self._exhausted, []
                     proposal = self._propose(edge, begins, drawn, exhausted)
                     self.recorder.asked(proposal)
                     return proposal
                 self._exhausted.append(edge)
         raise SearchExhausted("every step has been taken or asked for")
 
-    def _propose(self, edge: int, begins: bool, drawn: bool, exhausted: Sequence[int] = ()) -> StepProposal:
-        """The proposal of an edge that is pending."""
-        if begins:
-            self._frontier.begin(edge)
+    def _propose(self, edge: int, begins: bool, drawn: bool, exhausted: Sequence[int]) -> StepProposal:
+        """The proposal of an edge that is pending from now on."""
         self.model.grow()
         node, action = int(self.edges.node[edge]), self.edges.actions[edge]
-        way = (*self.edges.actions_to(node), action)
-        proposal = StepProposal(
-            Edge(self.edges.states[node], action), way, (), edge, begins, drawn, tuple(exhausted)
-        )
+        step, way = Edge(self.edges.states[node], action), (*self.edges.actions_to(node), action)
+        proposal = StepProposal(step, way, (), edge, begins, drawn, tuple(exhausted))
         self.data.pending.append(proposal)
         self.asked += 1
         return proposal
 
-    def repeat_ask(
-        self, edge: int, begins: bool, drawn: Sequence[Action] | None, exhausted: Sequence[int]
-    ) -> None:
+    def repeat_ask(self, edge: int, begins: bool, drawn: Sequence[Action], exhausted: Sequence[int]) -> None:
         """Make an edge pending that was asked for in the search that wrote a journal.
 
         ``drawn`` holds the action that its iterator named then, which is not asked again.
@@ -159,10 +139,8 @@ class StepSearch:
         edges.became[list(exhausted)] = FAILED
         if not 0 <= edge < edges.count or edges.is_unnamed(edge) != bool(drawn) or not edges.open[edge]:
             raise ProblemError(f"step {edge} cannot be taken")
-        if drawn:
-            edges.name(edge, drawn[0], recorded=True)
-        edges.became[edge] = PENDING
-        self._propose(edge, begins, bool(drawn))
+        edges.draw(edge, drawn)
+        self._propose(edge, begins, bool(drawn), exhausted)
 
     def tell(self, proposal: Proposal, step: Step, *, note: Any = None) -> Evaluation:
         """Learn what a step has led to.
@@ -200,7 +178,7 @@ class StepSearch:
         del self.data.pending[place]
         self._spent += self.cost_of(pending)
         self.model.learn(pending.number)
-        self._frontier.learn(pending.number)
+        self._frontier.learn(pending.number, pending.begins)
 
     def _reward_of(self, edge: int, step: Step) -> float:
         """What the best known path by way of a step earns; −∞ until the path reaches a state with a value."""
@@ -228,11 +206,9 @@ class StepSearch:
         """
         place = self._place(proposal)
         self.recorder.forgotten(place, again, note)
-        edge = self.pending[place].number
-        self.edges.became[edge] = UNTAKEN if again else FAILED
+        self.edges.became[self.pending[place].number] = UNTAKEN if again else FAILED
         if again:
             del self.data.pending[place]
-            self._frontier.withdraw(edge)
         else:
             self._learn(place)
 
@@ -341,16 +317,5 @@ class StepSearch:
         if node < 0:
             raise ValueError(f"{shown(state)} is not a known state: only steps make states known")
         g, v = Gaussian(float(edges.stop[node]), 0.0), Gaussian(float(edges.best_below[node]), 0.0)
-        return Belief(g, v, int(np.sum(edges.became[edges.edges_of(node)] > PENDING)))
-
-    def best_action(self, state: State) -> Action | None:
-        """The first step of the best known path from a state; ``None`` if it is best to stop, or unknown."""
-        node = self.edges.find(state)
-        edge = -1 if node < 0 else self.edges.best_edge(node)
-        return None if edge < 0 else self.edges.actions[edge]
-
-    def recommend(self) -> Line:
-        """The best known path."""
-        nodes = self.edges.nodes_to(max(self.edges.best_node(), 0))
-        states = tuple(self.edges.states[node] for node in nodes)
-        return Line(states, self.edges.actions_to(nodes[-1]), len(nodes) - 1)
+        taken = edges.became[: edges.count][edges.node[: edges.count] == node] > PENDING
+        return Belief(g, v, int(taken.sum()))

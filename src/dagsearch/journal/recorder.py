@@ -184,7 +184,7 @@ class StepRecorder(JournalRecorder):
             actions=[],
             turn=[int(proposal.begins)],
             edge=proposal.number,
-            drawn=_encoded([proposal.action], proposal.state, "iterator") if proposal.drawn else None,
+            drawn=_encoded([proposal.action], proposal.state, "iterator") if proposal.drawn else [],
             exhausted=list(proposal.exhausted),
         )
 

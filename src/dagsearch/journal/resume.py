@@ -300,7 +300,7 @@ class StepReplay(Replay):
     def _repeat(self, event: Event, follower: Event | None) -> None:
         search, content = self._search, event.content
         if event.kind == "ask":
-            drawn = None if content["drawn"] is None else [from_json(one) for one in content["drawn"]]
+            drawn = [from_json(action) for action in content["drawn"]]
             search.repeat_ask(content["edge"], bool(content["turn"][0]), drawn, content["exhausted"])
         if event.kind == "tell":
             self._tell(content, None)
