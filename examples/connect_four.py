@@ -16,7 +16,7 @@ for column in (3, 3, 2, 2):
     state.apply_action(column)
 print(state)
 
-player = ds.players.DAGSearchPlayer(budget=100, seed=0)
+player = ds.players.SearchPlayer(budget=100, seed=0)
 print("column   value for x   random games")
 for move in player.think(state):
     spread = "proven" if move.proven else f"± {move.value.variance**0.5:.2f}"
@@ -27,4 +27,4 @@ opponent = mcts.MCTSBot(game, 2.0, 100, mcts.RandomRolloutEvaluator(1, rng), ran
 while not state.is_terminal():
     state.apply_action((player, opponent)[state.current_player()].step(state))
 print(state)
-print("x, the DAG search, got", state.returns()[0])
+print("x, our player, got", state.returns()[0])

@@ -11,15 +11,25 @@ import numpy as np
 
 from dagsearch import baselines
 from dagsearch.games.openspiel import load_pyspiel
-from dagsearch.games.players import DAGSearchPlayer, SearchPlayer
+from dagsearch.games.players import SearchPlayer
 from dagsearch.search import Search
+from dagsearch.values.backups import MomentMatching
+from dagsearch.values.proofs import WithProofs
 
-PLAYERS = ("dag", "grave", "grave-ahead", "rave", "mcts", "mcts-solver")
-"""Ours, GRAVE and RAVE with a solver, GRAVE that also sees moves that end the game before it tries them, and
-OpenSpiel's Monte Carlo tree search without and with its solver."""
+
+def paper(problem: Any, *, seed: np.random.Generator) -> Search:
+    """The paper's search of a game whose rewards are ±1, with proofs."""
+    backup = WithProofs(MomentMatching(prior=(0.0, 1.0)), *problem.reward_range)
+    return Search.paper(problem, noise=1.0, backup=backup, seed=seed)
+
+
+PLAYERS = ("grave", "grave-ahead", "rave", "paper", "mcts", "mcts-solver")
+"""GRAVE and RAVE with a solver, GRAVE that also sees moves that end the game before it tries them, the search
+of the paper, and OpenSpiel's Monte Carlo tree search without and with its solver."""
 _OF_THE_LIBRARY: dict[str, Callable[..., Search]] = {
     "grave": baselines.grave,
     "grave-ahead": partial(baselines.grave, look_ahead=True),
+    "paper": paper,
     "rave": baselines.rave,
 }
 # Simulations of its first move, from which an opponent with a time limit measures its speed.
@@ -71,7 +81,7 @@ class Pairing:
     """The opponent's exploration constant."""
     seed: int
     """Seeds openings and players, together with the game's number."""
-    player: str = "dag"
+    player: str = "grave-ahead"
     """Who plays against them: one of :data:`PLAYERS`."""
 
     @property
@@ -123,8 +133,6 @@ class _TimedMCTS:
 def _player(name: str, pairing: Pairing, game: Any, seed: Sequence[int]) -> Any:
     """One of :data:`PLAYERS`."""
     limits = pairing.simulations, pairing.seconds
-    if name == "dag":
-        return DAGSearchPlayer(*limits, seed=np.random.default_rng(seed))
     if name in _OF_THE_LIBRARY:
         return SearchPlayer(_OF_THE_LIBRARY[name], *limits, seed=np.random.default_rng(seed))
     from open_spiel.python.algorithms import mcts

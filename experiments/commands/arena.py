@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dagsearch.cli.common import positive, seconds
-from dagsearch.cli.play import GAME_HELP
 from experiments.commands.common import failed
 
 if TYPE_CHECKING:
@@ -24,33 +23,37 @@ _SETTINGS = (
     "opening",
     "uct_c",
 )
-_OTHERS = ("grave", "grave-ahead", "rave", "mcts", "mcts-solver")
+_PLAYERS = ("grave-ahead", "grave", "rave", "paper", "mcts", "mcts-solver")
+_GAME = "a game of OpenSpiel, optionally with parameters: connect_four, 'hex(board_size=5)'"
 
 
 def add_parser(commands: "Commands") -> None:
     """Add ``arena``."""
     arena = commands.add_parser(
         "arena",
-        help="let the search play many games against GRAVE and Monte Carlo tree search",
+        help="let searches play many games against each other and OpenSpiel's MCTS",
         description=(
-            "Our player against GRAVE, RAVE and OpenSpiel's MCTS at equal numbers of roll-outs, or in equal "
-            "time. Every opening is played twice, with seats exchanged. Writes all games as compressed CSV "
+            "Searches of the library and OpenSpiel's MCTS at equal numbers of roll-outs, or in equal time. "
+            "Every opening is played twice, with seats exchanged. Writes all games as compressed CSV "
             "and the scores as a picture."
         ),
     )
-    arena.add_argument("games", nargs="+", metavar="GAME", help=GAME_HELP)
+    arena.add_argument("games", nargs="+", metavar="GAME", help=_GAME)
     arena.add_argument(
         "--against",
         nargs="+",
-        choices=_OTHERS,
-        default=["grave", "mcts-solver"],
+        choices=_PLAYERS,
+        default=["paper", "mcts-solver"],
         help=(
-            "GRAVE or RAVE, GRAVE that sees moves that end the game before it tries them, or "
-            "OpenSpiel's MCTS with or without its solver (default: grave mcts-solver)"
+            "GRAVE or RAVE, GRAVE that sees moves that end the game before it tries them, the search of the "
+            "paper, or OpenSpiel's MCTS with or without its solver (default: paper mcts-solver)"
         ),
     )
     arena.add_argument(
-        "--player", choices=("dag", *_OTHERS), default="dag", help="who plays against them (default: ours)"
+        "--player",
+        choices=_PLAYERS,
+        default=_PLAYERS[0],
+        help="who plays against them (default: %(default)s)",
     )
     budget = arena.add_mutually_exclusive_group()
     budget.add_argument(
@@ -88,7 +91,7 @@ def add_parser(commands: "Commands") -> None:
 def run(options: argparse.Namespace) -> int:
     """Play, write and sum up; returns the exit code."""
     try:
-        from dagsearch.problems import OpenSpielGame
+        from dagsearch.games import OpenSpielGame
         from experiments import arena
 
         options.out.mkdir(parents=True, exist_ok=True)

@@ -10,7 +10,7 @@ import numpy as np
 
 from dagsearch import baselines
 from dagsearch.games.openspiel import load_pyspiel
-from dagsearch.games.players import DAGSearchPlayer
+from dagsearch.games.players import SearchPlayer
 from dagsearch.problems import TicTacToe
 from experiments.harness.runner import Outcome, Row, run_rounds
 from experiments.paper.tictactoe import minimax
@@ -81,13 +81,13 @@ def openspiels_move(board: str, simulations: int, seed: int, solve: bool = False
 
 def player_move(board: str, simulations: int, seed: int) -> int:
     """Of our player."""
-    return DAGSearchPlayer(simulations, seed=seed).step(in_openspiel(board))
+    return SearchPlayer(budget=simulations, seed=seed).step(in_openspiel(board))
 
 
 METHODS: dict[str, Callable[[str, int, int], int]] = {
     "UCT": uct_move,
     "OpenSpiel's UCT": openspiels_move,
-    "DAGSearchPlayer": player_move,
+    "SearchPlayer": player_move,
     "OpenSpiel's UCT with its solver": lambda board, simulations, seed: openspiels_move(
         board, simulations, seed, solve=True
     ),
@@ -95,7 +95,7 @@ METHODS: dict[str, Callable[[str, int, int], int]] = {
 SIMULATIONS = {
     "UCT": (50, 200),
     "OpenSpiel's UCT": (50, 100, 200),
-    "DAGSearchPlayer": (50, 100),
+    "SearchPlayer": (50, 100),
     "OpenSpiel's UCT with its solver": (50, 100),
 }
 

@@ -10,7 +10,7 @@ import importlib as _importlib
 from collections.abc import Callable as _Callable
 from typing import TYPE_CHECKING, Any
 
-from dagsearch import baselines, covariances, errors, posterior, problems, proposers, testing
+from dagsearch import baselines, covariances, errors, games, posterior, problems, proposers, testing
 from dagsearch._internal.wiring import wiring as _wiring
 from dagsearch.baselines.tree import as_tree
 from dagsearch.costly.step_search import StepSearch
@@ -96,6 +96,7 @@ __all__ = [
     "errors",
     "evidence",
     "expansions",
+    "games",
     "gaussians",
     "join",
     "maximize",

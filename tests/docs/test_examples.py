@@ -12,12 +12,27 @@ import pytest
 SCRIPTS = sorted((Path(__file__).parents[2] / "examples").glob("*.py"))
 
 
+def run(script, *arguments, typed="", cwd=None):
+    command = [sys.executable, str(script), *arguments]
+    return subprocess.run(command, cwd=cwd, input=typed, capture_output=True, text=True)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.name)
 def test_example_runs(script, tmp_path):
-    done = subprocess.run([sys.executable, str(script)], cwd=tmp_path, capture_output=True, text=True)
+    done = run(script, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip()
+
+
+@pytest.mark.slow
+def test_a_person_can_play_and_win():
+    """Nim with two piles of one, who takes the last one loses: the first to move cannot but win."""
+    (script,) = (path for path in SCRIPTS if path.name == "play.py")
+    done = run(script, "nim(pile_sizes=1;1)", typed="9\npile:1, take:1;\n")
+    assert "'9' is not possible here" in done.stdout
+    assert "the search plays pile:2, take:1;" in done.stdout
+    assert done.stdout.endswith("you win\n")
 
 
 @pytest.mark.slow

@@ -188,7 +188,7 @@ def test_shares_of_optimal_moves():
         f"({ours} and theirs {theirs} with 50 simulations, {ours_later} and {theirs_later} with 200)" in page
     )
     games = text_of("docs/games.md")
-    player = [share["DAGSearchPlayer", count] for count in (50, 100)]
+    player = [share["SearchPlayer", count] for count in (50, 100)]
     solver = [share["OpenSpiel's UCT with its solver", count] for count in (50, 100)]
     without = [share["OpenSpiel's UCT", count] for count in (50, 100)]
     assert f"{player[0]} of them at 50 roll-outs and in {player[1]} at 100" in games

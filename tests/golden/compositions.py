@@ -134,10 +134,8 @@ def composed(problem, scores, backup, rollout, **other):
     return ds.Search(problem, scores=scores, proposers=descent, backup=backup, seed=3, **other)
 
 
-def a_game_with_moves(budget=100):
-    from dagsearch.games.players import game_search
-
-    return run(game_search(ds.problems.OpenSpielGame("tic_tac_toe"), seed=0), budget)
+def grave_that_looks_ahead(budget=100):
+    return run(ds.baselines.grave(ds.games.OpenSpielGame("tic_tac_toe"), look_ahead=True, seed=0), budget)
 
 
 def selected(**settings):
@@ -192,7 +190,7 @@ COMPOSITIONS: dict[str, Callable[[], ds.Search]] = {
     "paper": lambda: run(ds.Search.paper(weighted(20, 4), seed=0, standardize=5)),
     "paper, asynchronous": lambda: asynchronously(ds.Search.paper(weighted(20, 4), seed=0)),
     "paper, many children": lambda: run(ds.Search.paper(weighted(60, 5), seed=0), 80),
-    "a game with moves": a_game_with_moves,
+    "GRAVE that looks ahead": grave_that_looks_ahead,
     "selector": selected,
     "selector, range of sizes": lambda: selected(n_features_to_select=(2, 4)),
     "selector, warm start": lambda: selected(warm_start=[[0, 1, 2, 3], [6, 9, 11, 12]]),

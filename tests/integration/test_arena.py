@@ -1,4 +1,4 @@
-"""The arena and the terminal: fair pairings, intervals, files, and a person's input."""
+"""The arena: fair pairings, intervals, and files."""
 
 import math
 import re
@@ -9,8 +9,7 @@ import pyspiel
 import pytest
 from open_spiel.python.algorithms import mcts
 
-from dagsearch import cli
-from dagsearch.problems import OpenSpielGame
+from dagsearch.games import OpenSpielGame
 from experiments import arena
 from experiments.__main__ import main
 from experiments.arena import matches
@@ -85,10 +84,6 @@ def test_wilsons_interval():
     assert arena.score([record(0.5)] * 10).mean == 0.5
 
 
-def run(command):
-    return (main if command[0] == "arena" else cli.main)(command)
-
-
 def test_the_command_plays_writes_and_sums_up(tmp_path, capsys):
     command = ["arena", "tic_tac_toe", "hex(board_size=3)", "--against", "mcts", "--simulations", "5", "10"]
     options = ["--games", "2", "--jobs", "1", "--quiet", "--out", str(tmp_path)]
@@ -122,13 +117,10 @@ def test_grave_sees_a_win_ahead_only_if_its_name_says_so(name, games):
     [
         (["arena", "backgammon"], "it has chance moves"),
         (["arena", "tic_tac_to"], "did you mean 'tic_tac_toe'"),
-        (["play", "kuhn_poker"], "players do not see everything"),
-        (["play", "tic_tac_toe", "--moves", "4", "4"], "'4' is not possible here"),
-        (["play", "tic_tac_toe", "--analyse", "--moves", *"0314256"], "the game is over before the move '5'"),
     ],
 )
 def test_bad_input_is_named(command, message, capsys):
-    assert run(command) == 1
+    assert main(command) == 1
     assert message in capsys.readouterr().err
 
 
@@ -138,68 +130,16 @@ def test_bad_input_is_named(command, message, capsys):
         ["arena", "nim", "--seconds", "0"],
         ["arena", "nim", "--simulations", "5", "--seconds", "1"],
         ["arena", "nim", "--opening", "-1"],
-        ["play", "nim", "--budget", "none"],
     ],
 )
 def test_bad_usage_is_refused(command, capsys):
     with pytest.raises(SystemExit, match="2"):
-        run(command)
+        main(command)
     assert "error" in capsys.readouterr().err
-
-
-# A person -----------------------------------------------------------------------------------------------
-
-
-def typed(monkeypatch, *answers):
-    remaining = iter(answers)
-
-    def answer(prompt):
-        try:
-            return next(remaining)
-        except StopIteration as error:
-            raise EOFError from error
-
-    monkeypatch.setattr("builtins.input", answer)
-
-
-def test_a_person_can_play_and_win(monkeypatch, capsys):
-    """Nim with two piles of one, who takes the last one loses: the first to move cannot but win."""
-    typed(monkeypatch, "9", "?", "hint", "0")
-    assert cli.main(["play", "nim(pile_sizes=1;1)", "--seed", "0", "--budget", "5", "--opinions"]) == 0
-    shown = capsys.readouterr().out
-    assert "'9' is not possible here" in shown
-    assert "proven" in shown
-    assert "player 0 wins: that is you" in shown
-
-
-def test_the_search_may_begin_and_one_may_leave(monkeypatch, capsys):
-    typed(monkeypatch, "q")
-    assert cli.main(["play", "tic_tac_toe", "--second", "--seed", "0", "--budget", "5"]) == 0
-    shown = capsys.readouterr().out
-    assert "the search plays" in shown
-    assert shown.endswith("good-bye\n")
-
-
-def test_analysis_marks_the_winning_move(capsys):
-    assert cli.main(["play", "connect_four", "--analyse", "--moves", *"060606", "--seed", "0"]) == 0
-    shown = capsys.readouterr().out
-    assert "* 0 x0" in shown
-    assert "+1.00 proven" in shown
-    assert cli.main(["play", "tic_tac_toe", "--analyse", "--moves", *"03142"]) == 0
-    assert "player 0 wins" in capsys.readouterr().out
 
 
 RESULTS = Path(__file__).parents[2] / "results" / "arena"
 PAGE = (Path(__file__).parents[2] / "docs" / "games.md").read_text().splitlines()
-ON_THE_PAGE = {
-    "arena": {
-        "connect_four": "Connect Four",
-        "hex(board_size=5)": "Hex, 5 × 5",
-        "breakthrough(rows=5,columns=5)": "Breakthrough, 5 × 5",
-    },
-    "hex": {"hex(board_size=3)": "Hex, 3 × 3", "hex(board_size=4)": "Hex, 4 × 4"},
-    "mnk": {"mnk(m=4,n=4,k=4)": "`mnk(m=4,n=4,k=4)`, four random moves first"},
-}
 
 
 def played(*names):
@@ -214,45 +154,6 @@ def check_line(shown, *scores):
     for cell, result in zip(cells, scores, strict=False):
         numbers = [float(number) for number in re.findall(r"[0-9.]+", cell)]
         assert numbers == pytest.approx([result.mean, result.low, result.high][: len(numbers)], abs=0.00501)
-
-
-@pytest.mark.parametrize("name", ON_THE_PAGE)
-def test_the_scores_of_the_page_are_those_of_the_results(name):
-    found = played(name)
-    columns = [(against, budget) for against in ("mcts-solver", "mcts") for budget in (50, 100, 200)]
-    for game, shown in ON_THE_PAGE[name].items():
-        check_line(shown, *(arena.score(found[game, a, f"{budget} roll-outs"]) for a, budget in columns))
-
-
-def test_the_scores_against_grave_are_those_of_the_results():
-    found = played("grave", "grave-ahead", "mcts")
-    columns = [
-        ("grave", 100),
-        ("grave", 300),
-        ("grave-ahead", 100),
-        ("mcts-solver", 100),
-        ("mcts-solver", 300),
-    ]
-    games = {game for game, _, _ in found}
-    assert len(games) == 8
-    for game in games:
-        check_line(
-            f"`{game}`", *(arena.score(found[game, a, f"{budget} roll-outs"]) for a, budget in columns)
-        )
-
-
-@pytest.mark.parametrize(
-    ("name", "text"),
-    [("grave-ahead", "{} ± {} against it"), ("grave", "{} ± {} against GRAVE as published")],
-)
-def test_the_mean_scores_against_grave_are_those_of_the_results(name, text):
-    games = [
-        [record.score for record in records]
-        for (game, _, budget), records in played(name).items()
-        if budget == "100 roll-outs" and not game.startswith("dots")
-    ]
-    error = np.sqrt(sum(np.var(scores, ddof=1) / len(scores) for scores in games)) / len(games)
-    assert text.format(f"{np.mean(games):.2f}", f"{error:.2f}") in " ".join(PAGE)
 
 
 @pytest.mark.parametrize(

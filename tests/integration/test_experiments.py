@@ -402,7 +402,7 @@ def test_the_pages_state_the_committed_shares_of_optimal_moves():
     share = {
         (row.method, row.step): f"{row.value:.3f}" for row in read_rows(ROOT / "results" / "moves.csv.gz")
     }
-    ours, theirs, solver = "DAGSearchPlayer", "OpenSpiel's UCT", "OpenSpiel's UCT with its solver"
+    ours, theirs, solver = "SearchPlayer", "OpenSpiel's UCT", "OpenSpiel's UCT with its solver"
     assert f"{share[ours, 50]} of them at 50 roll-outs and in {share[ours, 100]} at 100" in games
     assert f"solver: {share[solver, 50]} and {share[solver, 100]}; without: {share[theirs, 50]}" in games
     assert f"without: {share[theirs, 50]} and {share[theirs, 100]})" in games

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import dagsearch as ds
-from dagsearch.games.players import DAGSearchPlayer
-from dagsearch.problems import OpenSpielGame
+from dagsearch.games import OpenSpielGame
+from dagsearch.games.players import SearchPlayer
 from experiments.arena.matches import Pairing, play_game
 from experiments.paper.moves import openspiels_move, positions_that_matter, uct_move
 
@@ -54,7 +54,7 @@ def test_tic_tac_toe_is_played_as_well_as_by_uct_with_a_solver(budget, least, mi
     assert len(matters) == 3_191
     optimal = []
     for seed, state in enumerate(matters if long else matters[::16]):
-        action = DAGSearchPlayer(budget, seed=seed).step(state.state)
+        action = SearchPlayer(budget=budget, seed=seed).step(state.state)
         optimal.append(value(game.step(state, action)) == value(state))
     print(f"{budget} roll-outs, {len(optimal)} positions: {np.mean(optimal):.4f}")
     noise = 0.0 if long else (least * (1 - least) / len(optimal)) ** 0.5

@@ -2,22 +2,21 @@
 
 import copy
 import pickle
-from types import SimpleNamespace
 
 import numpy as np
 import pyspiel
 import pytest
 
 import dagsearch as ds
-from dagsearch.games import covariances as boards
-from dagsearch.games.openspiel import Description, exchanged
-from dagsearch.games.openspiel import _same_play as same_play
-from dagsearch.games.players import game_search
-from dagsearch.games.policy import MoveBounds
-from dagsearch.problem import Children
-from dagsearch.problems import OpenSpielGame
+from dagsearch.games import OpenSpielGame
 from dagsearch.testing import check_problem
 from dagsearch.values.proofs import WithProofs, proven_nodes
+
+
+def with_proofs(problem, seed):
+    """The paper's search, of rewards between -1 and 1."""
+    backup = WithProofs(ds.backups.MomentMatching(prior=(0.0, 1.0)), *problem.reward_range)
+    return ds.Search.paper(problem, noise=1.0, backup=backup, seed=seed)
 
 
 @pytest.mark.parametrize(
@@ -62,32 +61,23 @@ def test_transpositions_are_one_position_and_the_player_to_move_counts():
     assert states == 5_478
 
 
-def searchable():
-    """Every game of OpenSpiel that can be searched."""
-    for kind in pyspiel.registered_games():
-        try:
-            yield OpenSpielGame(kind.short_name)
-        except (ds.ProblemError, pyspiel.SpielError):
-            continue
+def test_a_game_without_an_observation_has_the_text_of_its_positions():
+    """The text tells as much; items need the observation."""
+    game = OpenSpielGame("tic_tac_toe")
+    game._rules = copy.copy(game._rules)
+    game._rules._observation = None
+    one, other, third = (game.position(moves) for moves in ([0, 4, 8], [8, 4, 0], [0, 8, 4]))
+    assert one == other != third
+    with pytest.raises(ds.ProblemError, match="no observation"):
+        game.items(one)
 
 
-def test_exchanged_moves_merge_where_the_observation_is_the_same():
-    """In every game; and positions that merge offer the same moves, and go on in the same way."""
-    games, merged = 0, 0
-    for game in searchable():
-        games += 1
-        rng = np.random.default_rng(1)
-        for pair in (exchanged(game.game, rng) for _ in range(12)):
-            if pair is None:
-                continue
-            one, other = (game.from_state(state).root() for state in pair)
-            alike = one.state.observation_tensor(0) == other.state.observation_tensor(0)
-            same = (one.actions, game.player(one)) == (other.actions, game.player(other))
-            assert (one == other) == (alike and same), game
-            merged += one == other
-            assert one != other or same_play(*pair, rng), game
-    assert games > 25
-    assert merged > 100
+def test_items_are_the_marks_of_the_observation():
+    game = OpenSpielGame("tic_tac_toe")
+    for moves in ([], [4], [4, 0, 8]):
+        position = game.position(moves)
+        assert len(game.items(position)) == 9  # a cross, a nought or nothing on every cell
+        assert np.flatnonzero(position.state.observation_tensor(0)).tolist() == game.items(position)
 
 
 @pytest.mark.parametrize("name", ["y(board_size=5)", "havannah(board_size=3)"])
@@ -97,80 +87,6 @@ def test_a_mark_on_the_last_move_does_not_keep_positions_apart(name):
     one, other = game.position([first, second, third]), game.position([third, second, first])
     assert str(one) != str(other)
     assert one == other
-
-
-class Hidden:
-    """A game of four moves, 0 or 1, with an observation and a text that may show less than matters."""
-
-    def __init__(self, observes, shows):
-        self.observes, self.shows = observes, shows
-        self.get_type = lambda: SimpleNamespace(provides_observation_tensor=False)
-        self.num_distinct_actions = lambda: 2
-
-    def new_initial_state(self):
-        return HiddenState(self, ())
-
-
-class HiddenState:
-    def __init__(self, game, moves):
-        self.game, self.moves = game, moves
-
-    def clone(self):
-        return HiddenState(self.game, self.moves)
-
-    def legal_actions(self):
-        return [] if len(self.moves) == 4 else [0, 1]
-
-    def apply_action(self, action):
-        self.moves += (action,)
-
-    def is_terminal(self):
-        return len(self.moves) == 4
-
-    def returns(self):
-        first = 1.0 if self.moves[:1] == (1,) else -1.0  # who moved first decides
-        return [first, -first]
-
-    def current_player(self):
-        return -4 if self.is_terminal() else len(self.moves) % 2
-
-    def move_number(self):
-        return len(self.moves)
-
-    def history(self):
-        return list(self.moves)
-
-    def __str__(self):
-        return self.game.shows(self.moves)
-
-
-@pytest.mark.parametrize(
-    ("shows", "kind"), [(lambda moves: str(moves), "text"), (lambda moves: str(sorted(moves)), "moves")]
-)
-def test_what_does_not_tell_how_play_goes_on_does_not_identify_a_position(shows, kind):
-    assert Description(Hidden(None, shows)).kind == kind
-
-
-@pytest.mark.parametrize(
-    ("name", "plane"),
-    [
-        ("y(board_size=5)", 2),
-        ("havannah(board_size=3)", 2),
-        ("nine_mens_morris", 2),
-        ("breakthrough(rows=5,columns=5)", 2),
-        ("clobber(rows=5,columns=5)", 2),
-        ("amazons", 0),
-        ("othello", 0),
-        ("mnk(m=6,n=6,k=4)", 0),
-    ],
-)
-def test_empty_cells_are_no_features(name, plane):
-    """Also where the board is not a rectangle, and where it is full at the beginning."""
-    game = OpenSpielGame(name)
-    shape = game.game.observation_tensor_shape()
-    assert game._empty_plane == plane
-    empty = np.arange(np.prod(shape)).reshape(shape)[plane].ravel()
-    assert np.intersect1d(game._informative, empty).size == 0
 
 
 def test_positions_travel():
@@ -208,7 +124,7 @@ def test_symmetric_positions_are_one_if_asked(minimax):
         level = {game.step(state, action) for state in level for action in game.actions(state)}
     assert states == 765
     assert minimax(game)(game.root()) == 0.0
-    search = game_search(game, seed=0)
+    search = with_proofs(game, seed=0)
     search.run(50)
     assert len(set(search.explored.graph.children(search.explored.root).tolist())) == 3
 
@@ -221,97 +137,9 @@ def test_wins_sooner_are_worth_more_only_if_asked():
     assert hasty.reward(hasty.position(slow)) == pytest.approx(1 - 0.5 * 7 / 9)
 
 
-def test_features_are_the_pieces():
-    """Empty cells say nothing; in Hex neither do the edges that a stone is connected to."""
-    played = {"connect_four": [3, 3, 2], "hex(board_size=4)": [0, 5, 1], "tic_tac_toe": [4, 0, 1]}
-    for name, moves in played.items():
-        game = OpenSpielGame(name)
-        assert game.items(game.root()) == []
-        sizes = [len(game.items(game.position(moves[:count]))) for count in range(4)]
-        assert sizes == [0, 1, 2, 3]
-
-
 def test_moves_that_are_not_possible_are_named():
     with pytest.raises(ds.ProblemError, match=r"move 2 of \[4, 4\], 4, is not possible"):
         OpenSpielGame("tic_tac_toe", start=[4, 4])
-
-
-# Covariances ---------------------------------------------------------------------------------------
-
-
-def test_moves_add_to_the_features_of_a_position():
-    """Children are rated without being made, with the features that they have when they are made."""
-    game = OpenSpielGame("hex(board_size=3)")
-    covariance = boards.moves(game)
-    for made in ([], [4], [4, 0], [4, 0, 8, 1]):
-        parent = game.position(made)
-        children = Children(game, parent, parent.actions)
-        added = covariance.added_features(children)
-        whole = covariance.represent([parent, *children.states])
-        for i in range(len(parent.actions)):
-            entries = slice(added.starts[i], added.starts[i + 1])
-            row = whole[0].copy()
-            np.add.at(row, added.columns[entries], added.values[entries])
-            assert row == pytest.approx(whole[i + 1])
-
-
-def test_the_same_move_of_the_other_player_counts_opposite():
-    game = OpenSpielGame("hex(board_size=3)")
-    mine, theirs, other = (game.position(moves) for moves in ([4, 0], [0, 4], [1, 2]))
-    matrix = boards.moves(game, total=1.0)([mine, theirs, other])
-    move = 0.5 * (matrix[0, 0] - matrix[0, 2])
-    assert move > 0.0
-    assert matrix[0, 1] - matrix[0, 2] == pytest.approx(-2.0 * move)
-
-
-def test_pieces_count_where_a_move_may_add_several():
-    several = {
-        name: OpenSpielGame(name).moves_add_several for name in ("hex", "connect_four", "breakthrough")
-    }
-    assert several == {"hex": False, "connect_four": False, "breakthrough": False}
-    for name in ("dots_and_boxes", "othello"):
-        game = OpenSpielGame(name)
-        assert game.moves_add_several
-        assert not isinstance(boards.suitable(game), boards.Moves)
-    assert isinstance(boards.suitable(OpenSpielGame("hex")), boards.Moves)
-
-
-def test_the_compiled_walk_rates_as_python_does():
-    """The same searches, with and without it: every move is the same."""
-
-    class InPython(MoveBounds):
-        """Inherits ``follow``, which is then not used."""
-
-    for name in ("hex(board_size=4)", "connect_four", "breakthrough(rows=5,columns=4)"):
-        problem, found = OpenSpielGame(name), []
-        for python in (False, True):
-            search = game_search(problem, seed=2)
-            policy = search.portfolio.descent.policy
-            if python:
-                search.portfolio.descent.policy = InPython(policy._values, policy.reads, policy.beta)
-            found.append([evaluation.actions for evaluation in search.steps(90)])
-        assert found[0] == found[1]
-
-
-def test_values_follow_own_rewards_and_moves_follow_what_the_belief_does_not_explain():
-    """By hand: the posterior of a Gaussian, and residuals of the games through the root."""
-    problem = OpenSpielGame("hex(board_size=3)")
-    search = game_search(problem, seed=1)
-    search.run(40)
-    search.values.current()
-    graph, scores = search.explored.graph, search.index.scores
-    values = search.portfolio.descent.policy._values
-    open_ones = [n for n in range(len(graph)) if values.count[n] > 3 and graph.lower[n] < graph.upper[n]]
-    assert len(open_ones) > 2
-    for node in open_ones:
-        precision = 1.0 / (scores.variance[node] + 0.003) + values.count[node]
-        mean = scores.mean[node] / (scores.variance[node] + 0.003) + values.count[node] * values.mean[node]
-        assert graph.v_mean[node] == pytest.approx(mean / precision)
-        assert graph.v_var[node] == pytest.approx(1.0 / precision)
-    made = [set(problem.position(e.actions).moves) for e in search.history]
-    for move in range(9):
-        assert values.move_count[0, move] == sum(move in moves for moves in made)
-        assert abs(values.move_sum[0, move]) < 0.8 * values.move_count[0, move] + 1e-9
 
 
 def test_moves_that_end_the_game_are_those_after_which_there_is_no_move():
@@ -334,7 +162,7 @@ def test_moves_that_end_the_game_are_those_after_which_there_is_no_move():
 
 
 def solved(problem, most):
-    search = game_search(problem, seed=0)
+    search = with_proofs(problem, seed=0)
     assert search.run(most).stopped == "exhausted"
     return search
 
@@ -356,7 +184,7 @@ def test_proven_values_are_the_solvers(game, most, minimax):
 def test_bounds_that_are_not_proofs_hold_the_value(minimax):
     problem = OpenSpielGame("tic_tac_toe")
     value = minimax(problem)
-    search = game_search(problem, seed=1)
+    search = with_proofs(problem, seed=1)
     search.run(60)
     graph = search.explored.graph
     for node, state in enumerate(graph.states):

@@ -8,7 +8,7 @@ import pytest
 
 import dagsearch as ds
 from dagsearch import baselines
-from dagsearch.problems import OpenSpielGame
+from dagsearch.games import OpenSpielGame
 
 
 def searched(name="tic_tac_toe", budget=60, **settings):

@@ -7,19 +7,12 @@ import pyspiel
 import pytest
 from open_spiel.python.algorithms import evaluate_bots, mcts
 
+import dagsearch as ds
 from dagsearch import baselines
-from dagsearch.covariances import moves
-from dagsearch.games.play import board_text, move_number
-from dagsearch.games.players import (
-    DAGSearchPlayer,
-    Opinion,
-    SearchPlayer,
-    best_move,
-    game_search,
-    opinions,
-)
-from dagsearch.problems import OpenSpielGame
+from dagsearch.games import OpenSpielGame
+from dagsearch.games.players import Opinion, SearchPlayer, best_move, opinions
 from dagsearch.results import Gaussian
+from experiments.arena.matches import paper
 
 
 def after(game, moves):
@@ -35,7 +28,7 @@ def after(game, moves):
 def test_complete_games_through_openspiels_runners(name):
     game = pyspiel.load_game(name)
     rng = np.random.RandomState(0)
-    ours = DAGSearchPlayer(budget=20, seed=0)
+    ours = SearchPlayer(budget=20, seed=0)
     theirs = mcts.MCTSBot(game, 2.0, 20, mcts.RandomRolloutEvaluator(1, rng), random_state=rng)
     for bots in ([ours, theirs], [theirs, ours]):
         python = evaluate_bots.evaluate_bots(game.new_initial_state(), bots, rng)
@@ -48,17 +41,17 @@ def test_complete_games_through_openspiels_runners(name):
 def test_wins_at_once_and_blocks(budget):
     """Whatever the noise: a move that wins is made, and one that lets the other win is not."""
     for seed in range(10):
-        player = DAGSearchPlayer(budget=budget, seed=seed)
+        player = SearchPlayer(budget=budget, seed=seed)
         assert player.step(after("connect_four", [0, 6, 0, 6, 0, 6])) == 0
     threatened = after("connect_four", [0, 6, 0, 6, 0])
-    assert {DAGSearchPlayer(budget=30, seed=seed).step(threatened) for seed in range(10)} == {0}
+    assert {SearchPlayer(budget=30, seed=seed).step(threatened) for seed in range(10)} == {0}
 
 
 def test_a_won_position_is_not_thrown_away():
     """Two open threes: whatever the other one does, and with next to no thought, the win is kept."""
     for seed in range(5):
         state = after("connect_four", [2, 2, 3, 3])
-        player = DAGSearchPlayer(budget=150, seed=seed)
+        player = SearchPlayer(budget=150, seed=seed)
         known = player.think(state)
         assert best_move(known).at_least == 1.0
         rng = np.random.default_rng(seed)
@@ -70,7 +63,7 @@ def test_a_won_position_is_not_thrown_away():
 
 
 def test_no_roll_outs_are_spent_on_what_is_solved():
-    player = DAGSearchPlayer(budget=1000, seed=0)
+    player = SearchPlayer(budget=1000, seed=0)
     player.step(after("tic_tac_toe", [0, 3, 1, 4]))
     assert player.rollouts < 5
 
@@ -96,7 +89,7 @@ def test_which_move_is_made(known, chosen):
     assert best_move(known).action == chosen
 
 
-@pytest.mark.parametrize("make", [game_search, baselines.grave, baselines.uct])
+@pytest.mark.parametrize("make", [paper, baselines.grave, baselines.uct])
 def test_games_through_the_next_position_are_kept_and_a_new_game_begins_afresh(make):
     player = SearchPlayer(make, budget=60, seed=1)
     state = after("tic_tac_toe", [])
@@ -121,7 +114,7 @@ def test_games_through_the_next_position_are_kept_and_a_new_game_begins_afresh(m
 
 def test_the_same_seed_plays_the_same_game():
     def game(seed):
-        player, state = DAGSearchPlayer(budget=15, seed=seed), after("hex(board_size=4)", [])
+        player, state = SearchPlayer(budget=15, seed=seed), after("hex(board_size=4)", [])
         while not state.is_terminal():
             state.apply_action(player.step(state))
         return state.history()
@@ -131,7 +124,7 @@ def test_the_same_seed_plays_the_same_game():
 
 def test_time_is_kept(clock):
     clock.tick = 0.01
-    player, began = DAGSearchPlayer(seconds=0.5, seed=0), clock.now
+    player, began = SearchPlayer(seconds=0.5, seed=0), clock.now
     player.step(after("connect_four", []))  # nothing is proven yet
     assert 0.5 <= clock.now - began < 0.6
     assert player.rollouts > 1
@@ -139,7 +132,7 @@ def test_time_is_kept(clock):
 
 def test_policies_are_of_legal_moves():
     state = after("tic_tac_toe", [4])
-    policy, action = DAGSearchPlayer(budget=10, seed=0).step_with_policy(state)
+    policy, action = SearchPlayer(budget=10, seed=0).step_with_policy(state)
     assert [a for a, _ in policy] == state.legal_actions()
     assert dict(policy)[action] == 1.0 == sum(p for _, p in policy)
 
@@ -147,49 +140,27 @@ def test_policies_are_of_legal_moves():
 @pytest.mark.parametrize("wrong", [{"budget": 0}, {"budget": 1.5}, {"seconds": 0}, {"seconds": float("nan")}])
 def test_bad_limits_are_named(wrong):
     with pytest.raises(ValueError, match=next(iter(wrong))):
-        DAGSearchPlayer(**wrong)
+        SearchPlayer(**wrong)
 
 
 def test_a_finished_game_has_no_move():
     with pytest.raises(ValueError, match="the game is over"):
-        DAGSearchPlayer().step(after("tic_tac_toe", [0, 3, 1, 4, 2]))
+        SearchPlayer().step(after("tic_tac_toe", [0, 3, 1, 4, 2]))
 
 
-def test_moves_are_typed_by_number_or_name():
-    state = after("tic_tac_toe", [])
-    assert move_number(state, "4") == move_number(state, "x(1,1)") == move_number(state, "X(1,1)") == 4
-
-
-@pytest.mark.parametrize(
-    ("game", "moves", "shown"),
-    [
-        ("connect_four", [3], ["0123456", *["......."] * 5, "...x..."]),
-        ("tic_tac_toe", [4], ["  012", "0 ...", "1 .x.", "2 ..."]),
-        (
-            "mnk(m=12,n=3,k=3)",
-            [],
-            ["            11", "  012345678901", "0 ............", "1 ............", "2 ............"],
-        ),
-    ],
-)
-def test_boards_have_numbers(game, moves, shown):
-    assert board_text(after(game, moves)).split("\n") == shown
-
-
-@pytest.mark.parametrize("game", ["hex(board_size=4)", "nim", "dots_and_boxes"])
-def test_other_boards_are_shown_as_they_are(game):
-    assert board_text(after(game, [])) == str(after(game, [])).rstrip("\n")
-
-
-def test_values_are_what_a_game_can_earn():
+def test_values_are_within_what_is_proven():
     """A model that trusts every reward predicts more than there is to win; nobody is told so."""
     problem = OpenSpielGame("connect_four")
-    search = game_search(problem, covariance=moves(problem, total=5e3), noise=1e-4, seed=0)
+    search = ds.Search.paper(problem, c=5.0, noise=1e-4, backup=ds.backups.MomentMatching(), seed=0)
     search.run(8)
     known = opinions(search)
     graph = search.explored.graph
     assert np.abs(graph.v_mean[graph.children(0)]).max() > 1.0
     assert all(-1.0 <= move.value.mean <= 1.0 for move in known)
+    almost_won = problem.from_state(after("connect_four", [0, 6, 0, 6, 0, 6]))
+    win = opinions(baselines.grave(almost_won, look_ahead=True))[0]
+    assert win.proven
+    assert win.value == Gaussian(1.0, 0.0)
 
 
 @pytest.mark.parametrize("make", [baselines.grave, baselines.rave])
@@ -212,7 +183,7 @@ def test_looking_at_beliefs_between_rewards_changes_nothing():
     game = OpenSpielGame("hex", board_size=4)
     asked = []
     for looks in (False, True):
-        search, own = game_search(game, seed=0), []
+        search, own = baselines.grave(game, seed=0), []
         for _ in range(40):
             proposals = search.ask(3)
             own += [proposal.leaf for proposal in proposals]

@@ -148,12 +148,12 @@ def grave(
     problem : Problem
         What to search. It must have ``moves(state)``, the numbers of the moves that led to a state, which say
         who made them, ``move_numbers(state)``, those of the state's actions, and ``reward_range``, as
-        :class:`dagsearch.problems.OpenSpielGame` does; its rewards must be free and certain.
+        :class:`dagsearch.games.OpenSpielGame` does; its rewards must be free and certain.
     ref, bias
         Constants of :class:`Grave`; by default those of the publication.
     look_ahead : bool
         Whether moves that end the game are known before they are tried, as they are to
-        :class:`dagsearch.players.DAGSearchPlayer`; in the publication they are not.
+        :class:`dagsearch.players.SearchPlayer`; in the publication they are not.
     seed
         See :class:`dagsearch.Search`.
     """
@@ -162,7 +162,7 @@ def grave(
     if moves is None or numbers is None or space.reward_range is None:
         raise ProblemError(
             f"GRAVE needs a problem with moves(state), move_numbers(state) and reward_range, which "
-            f"{type(problem).__name__} does not have; dagsearch.problems.OpenSpielGame does"
+            f"{type(problem).__name__} does not have; dagsearch.games.OpenSpielGame does"
         )
     averages = MoveAverages(moves, numbers)
     backup = WithProofs(averages, *space.reward_range)

@@ -75,10 +75,6 @@ class MoveAverages(Averages):
         self.numbers[begin : self._actions] = numbers
         self._reserve_moves(node, int(numbers.max(initial=0)))
 
-    def _credit_of(self, episode: Episode) -> float:
-        """What a game counts for its moves."""
-        return episode.reward
-
     def _reserve_moves(self, node: int, number: int) -> None:
         self.move_count = grown(self.move_count, node + 1, number + 1)
         self.move_sum = grown(self.move_sum, node + 1, number + 1)
@@ -99,7 +95,7 @@ class MoveAverages(Averages):
             _credit_moves(
                 np.array(episode.path),
                 rest,
-                self._credit_of(episode),
+                episode.reward,
                 explored.graph.arrays,
                 self.first,
                 self.numbers,
@@ -146,8 +142,8 @@ def _credit_moves(
                 move_sum[path[place], move] += reward
 
 
-class WithReference(Policy):
-    """A policy that uses the statistics of moves of the last node of the descent with enough rewards.
+class Grave(Policy):
+    """The rule of GRAVE, see the head of the module; with ``ref`` 0 it is RAVE.
 
     Parameters
     ----------
@@ -158,10 +154,16 @@ class WithReference(Policy):
     ref : float
         Number of rewards that a node must exceed for its own statistics of moves to be used; with 0 they
         always are.
+    bias : float
+        The larger, the sooner a move's own mean prevails.
     """
 
-    def __init__(self, averages: MoveAverages, backup: Backup, ref: float) -> None:
-        self._averages, self.reads, self.ref = averages, backup, checked_constant("ref", ref)
+    def __init__(self, averages: MoveAverages, backup: Backup, ref: float, bias: float) -> None:
+        for name, constant in (("ref", ref), ("bias", bias)):
+            if not is_finite(constant) or constant < 0.0:
+                raise ValueError(f"{name} must be finite and not negative, got {constant!r}")
+        self._averages, self.reads = averages, backup
+        self.ref, self.bias = float(ref), float(bias)
         self._reference = 0
 
     def _refer(self, explored: Explored, node: int) -> None:
@@ -169,29 +171,6 @@ class WithReference(Policy):
         self._averages.reserve(len(explored.graph))
         if node == explored.root or self._averages.count[node] > self.ref:
             self._reference = node
-
-
-def checked_constant(name: str, constant: float) -> float:
-    """A constant of a policy as a float; it must be finite and not negative."""
-    if not is_finite(constant) or constant < 0.0:
-        raise ValueError(f"{name} must be finite and not negative, got {constant!r}")
-    return float(constant)
-
-
-class Grave(WithReference):
-    """The rule of GRAVE, see the head of the module; with ``ref`` 0 it is RAVE.
-
-    Parameters
-    ----------
-    averages, backup, ref
-        As for :class:`WithReference`.
-    bias : float
-        The larger, the sooner a move's own mean prevails.
-    """
-
-    def __init__(self, averages: MoveAverages, backup: Backup, ref: float, bias: float) -> None:
-        super().__init__(averages, backup, ref)
-        self.bias = checked_constant("bias", bias)
 
     def rate(self, options: Options) -> FloatArray:
         """The rating of every option; infinite for moves that no game through the reference contains."""

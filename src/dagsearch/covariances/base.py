@@ -169,9 +169,6 @@ class FeatureMap(Covariance):
     Subclasses implement :attr:`dimension` and :meth:`features`.
     """
 
-    rates_children = False
-    """Whether :meth:`added_features` rates children that are not in the DAG, among which may be leaves."""
-
     @property
     @abstractmethod
     def dimension(self) -> int:

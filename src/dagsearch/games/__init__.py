@@ -1,1 +1,5 @@
-"""Board games of OpenSpiel: as problems, with covariances, players and a terminal interface."""
+"""Board games of OpenSpiel: as problems, and players that search them."""
+
+from dagsearch.games.openspiel import OpenSpielGame, Position
+
+__all__ = ["OpenSpielGame", "Position"]

@@ -2,53 +2,54 @@
 
 import importlib
 from collections.abc import Callable, Hashable, Sequence
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dagsearch._internal.hints import did_you_mean
-from dagsearch._internal.typing import FloatArray, IntArray
+from dagsearch._internal.typing import IntArray
 from dagsearch.errors import ProblemError
 from dagsearch.problem import MAX, MIN
 from dagsearch.space.walks import step_by_step
 
-# Options that make the observation of a game a plain image of its board.
-_PLAIN: dict[str, dict[str, Any]] = {"hex": {"plain_obs_tensor": True}}
-# Number of random games from which features of an observation that never change are found.
-_SAMPLE_GAMES = 8
-# Number of pairs of exchanged moves by which a description of positions is judged, the largest number of
-# moves up to their end, and of moves after them.
-_EXCHANGES, _LONGEST_START, _LONGEST_PLAY = 24, 24, 40
-
 
 class Position:
-    """A position of a game: immutable, and equal to others from which the game goes on in the same way.
+    """A position of a game: immutable, and equal to others from which the game continues in the same way.
 
     It is copied and pickled as the moves that led to it.
     """
 
-    __slots__ = ("_actions", "_description", "_hash", "_key", "game", "moves", "state")
+    __slots__ = ("_actions", "_hash", "_key", "_rules", "moves", "state")
 
-    def __init__(self, description: "Description", state: Any, moves: tuple[int, ...]) -> None:
-        self.game = description.game
-        """The ``pyspiel.Game``."""
+    def __init__(self, rules: "_Rules", state: Any, moves: tuple[int, ...]) -> None:
         self.state = state
         """The ``pyspiel.State``; clone it instead of changing it."""
         self.moves = moves
         """The moves that led here with who made them: the player's number times the number of actions of the
         game, plus the action."""
-        self._description = description
+        self._rules = rules
         self._key: Hashable = None
         self._hash: int | None = None
         self._actions: list[int] | None = None
 
     @property
+    def game(self) -> Any:
+        """The ``pyspiel.Game``."""
+        return self._rules.game
+
+    @property
     def key(self) -> Hashable:
-        """What identifies the position: see :class:`Description`."""
+        """What identifies the position.
+
+        The observation, or OpenSpiel's text where a game has no observation; the number of moves, which
+        excludes cycles; the player to move; the legal moves; and the reward of a final position.
+        """
         if self._key is None:
-            self._key = self._description.key(self.state, self.actions)
+            state, end = self.state, None if self.actions else self.state.returns()[0]
+            board = self._rules.board(state)
+            self._key = state.move_number(), state.current_player(), end, tuple(self.actions), board
         return self._key
 
     @property
@@ -65,9 +66,9 @@ class Position:
 
     def after(self, action: int) -> "Position":
         """The position after a move."""
-        state, move = self.state.clone(), self._description.move(self.state, action)
+        state, move = self.state.clone(), self._rules.move(self.state, action)
         state.apply_action(action)
-        return Position(self._description, state, (*self.moves, move))
+        return Position(self._rules, state, (*self.moves, move))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Position) and self.key == other.key
@@ -90,33 +91,20 @@ class Position:
         return f"Position({str(self.game)!r}, moves={list(self.history)})"
 
 
-class Description:
-    """What identifies a position of one game.
-
-    Always the number of moves, which excludes cycles, the player to move, the legal moves, and the reward of
-    a final position. In addition the observation, because OpenSpiel's text of a board may mark the last move.
-    Exchanged moves are tried in random games: if equal observations are followed by different play, the text
-    is taken instead, and if that does not suffice either, all moves so far.
-    """
+class _Rules:
+    """A ``pyspiel.Game`` with what its positions share."""
 
     def __init__(self, game: Any) -> None:
         self.game = game
         self.distinct = game.num_distinct_actions()
         self._observation: Any = None
-        self._buffer: NDArray[np.float32] = np.zeros(0, dtype=np.float32)
         if game.get_type().provides_observation_tensor:
             pyspiel = load_pyspiel()
             kind = pyspiel.IIGObservationType(
                 perfect_recall=False, public_info=True, private_info=pyspiel.PrivateInfoType.SINGLE_PLAYER
             )
             self._observation = pyspiel._Observation(game, game.make_observer(kind, {}))
-            self._buffer = np.frombuffer(self._observation, np.float32)
-        kinds: dict[str, Callable[[Any], Hashable]] = {"text": str, "moves": lambda s: tuple(s.history())}
-        if self._observation is not None:
-            kinds = {"observation": self._observed, **kinds}
-        for self.kind, self._board in kinds.items():
-            if self.kind == "moves" or self._suffices():
-                break
+            self._buffer: NDArray[np.float32] = np.frombuffer(self._observation, np.float32)
 
     def start(self) -> Position:
         """The position at the beginning of the game."""
@@ -126,77 +114,29 @@ class Description:
         """The number of a move of the player whose turn it is, see :attr:`Position.moves`."""
         return int(state.current_player() * self.distinct + action)
 
-    def key(self, state: Any, actions: Sequence[int]) -> Hashable:
-        """What identifies a ``pyspiel.State`` with these legal moves."""
-        end = None if actions else state.returns()[0]
-        return state.move_number(), state.current_player(), end, tuple(actions), self._board(state)
+    def board(self, state: Any) -> Hashable:
+        """The observation of a state as bytes; OpenSpiel's text where there is none.
+
+        The text may mark the last move, which keeps positions apart that are the same.
+        """
+        return str(state) if self._observation is None else self.observed(state).tobytes()
 
     def observed(self, state: Any) -> NDArray[np.float32]:
         """OpenSpiel's observation of player 0; overwritten by the next call."""
+        if self._observation is None:
+            raise ProblemError(f"{self.game} has no observation: give the search a covariance of your own")
         self._observation.set_from(state, 0)
         return self._buffer
 
-    def _observed(self, state: Any) -> bytes:
-        return self.observed(state).tobytes()
-
-    def _suffices(self) -> bool:
-        """Whether play goes on in the same way from positions with the same key."""
-        rng = np.random.default_rng(0)
-        pairs = (exchanged(self.game, rng) for _ in range(_EXCHANGES))
-        return all(
-            self.key(one, one.legal_actions()) != self.key(other, other.legal_actions())
-            or _same_play(one, other, rng)
-            for one, other in (pair for pair in pairs if pair is not None)
-        )
-
 
 @lru_cache(maxsize=64)
-def description_of(game: str) -> Description:
-    """The description of positions of a game, by its name with parameters."""
-    return Description(load_pyspiel().load_game(game))
-
-
-def exchanged(game: Any, rng: np.random.Generator) -> tuple[Any, Any] | None:
-    """Two states of a random game that differ in the order of two moves of one player, if possible."""
-    state = game.new_initial_state()
-    played = [_random_move(state, rng) for _ in range(_LONGEST_START)]
-    before = int(rng.integers(max(1, state.move_number() - 2)))
-    one, other = game.new_initial_state(), game.new_initial_state()
-    for action in played[:before]:
-        one.apply_action(action)
-        other.apply_action(action)
-    moves = [_random_move(one, rng) for _ in range(3)]
-    for action in reversed(moves):
-        if action is None or action not in other.legal_actions():
-            return None
-        other.apply_action(action)
-    return one, other
-
-
-def _same_play(one: Any, other: Any, rng: np.random.Generator) -> bool:
-    """Whether the same random moves are possible from two states, and lead to the same result."""
-    one, other = one.clone(), other.clone()
-    for _ in range(_LONGEST_PLAY):
-        if one.legal_actions() != other.legal_actions() or one.current_player() != other.current_player():
-            return False
-        if one.is_terminal():
-            return bool(one.returns() == other.returns())
-        other.apply_action(_random_move(one, rng))
-    return True
-
-
-def _random_move(state: Any, rng: np.random.Generator) -> int | None:
-    """Make a random move, unless the game is over; returns the move."""
-    legal = state.legal_actions()
-    if not legal:
-        return None
-    action = int(legal[int(rng.integers(len(legal)))])
-    state.apply_action(action)
-    return action
+def _rules_of(game: str) -> _Rules:
+    """The rules of a game, by its name with parameters."""
+    return _Rules(load_pyspiel().load_game(game))
 
 
 def _replayed(game: str, moves: Sequence[int]) -> Position:
-    position = description_of(game).start()
+    position = _rules_of(game).start()
     for action in moves:
         position = position.after(action)
     return position
@@ -256,14 +196,14 @@ class OpenSpielGame:
         if not 0.0 <= sooner < 1.0:
             raise ValueError(f"sooner must be at least 0 and less than 1, got {sooner!r}")
         self.sooner = float(sooner)
-        self._description = description_of(str(loaded))
+        self._rules = _rules_of(str(loaded))
         self._canonical = canonical
-        self._root = self.as_position(self.position(start))
+        self._root = self._represented(self.position(start))
 
     @property
     def game(self) -> Any:
         """The ``pyspiel.Game``."""
-        return self._description.game
+        return self._rules.game
 
     # What every problem has -----------------------------------------------------------------------
 
@@ -277,7 +217,7 @@ class OpenSpielGame:
 
     def step(self, state: Position, action: int) -> Position:
         """The position after a move."""
-        return self.as_position(state.after(action))
+        return self._represented(state.after(action))
 
     def player(self, state: Position) -> int:
         """MAX if it is player 0's turn."""
@@ -297,13 +237,13 @@ class OpenSpielGame:
         if self._canonical is not None:  # moves are those of the representatives
             return step_by_step(self, state, rng)
         live, random, taken, moves = state.state.clone(), rng.random, [], list(state.moves)
-        legal_actions, player, distinct = live.legal_actions, live.current_player, self._description.distinct
+        legal_actions, player, distinct = live.legal_actions, live.current_player, self._rules.distinct
         while legal := legal_actions():
             action = legal[int(random() * len(legal))]
             taken.append(action)
             moves.append(player() * distinct + action)
             live.apply_action(action)
-        return Position(self._description, live, tuple(moves)), taken
+        return Position(self._rules, live, tuple(moves)), taken
 
     def final_actions(self, state: Position) -> list[int]:
         """Indices of the moves that end the game; positions after other moves are not created."""
@@ -321,7 +261,7 @@ class OpenSpielGame:
 
     def move_numbers(self, state: Position) -> IntArray:
         """The legal moves as :meth:`moves` of the positions that they lead to has them."""
-        return np.array(state.actions, dtype=np.int64) + self._description.move(state.state, 0)
+        return np.array(state.actions, dtype=np.int64) + self._rules.move(state.state, 0)
 
     @property
     def reward_range(self) -> tuple[float, float]:
@@ -329,32 +269,12 @@ class OpenSpielGame:
         return self.game.min_utility(), self.game.max_utility()
 
     def items(self, state: Position) -> list[int]:
-        """Indices of the :meth:`features` that are not zero: on most boards, the pieces with their cells."""
-        return np.flatnonzero(self.features(state)).tolist()
+        """Indices of the entries of OpenSpiel's observation that are not zero.
 
-    def features(self, state: Position) -> FloatArray:
-        """OpenSpiel's observation of the position without uninformative entries, as a flat array.
-
-        Left out are entries that never change and, where every cell has at most one piece, the plane of empty
-        cells. The result is useful in games whose observation marks pieces on cells, as most do. In others
-        (counters, clocks, whole histories), write your own features of ``state.state``.
+        Most observations mark the pieces on each cell, and empty cells. In others (counters, clocks, whole
+        histories) write a covariance of ``state.state`` of your own.
         """
-        informative = self._informative  # first: finding out overwrites the observation
-        return self._description.observed(state.state)[informative].astype(np.float64)
-
-    # Other positions --------------------------------------------------------------------------------
-
-    def position(self, moves: Sequence[int]) -> Position:
-        """The position after some moves from the beginning of the game."""
-        position = self._description.start()
-        for number, action in enumerate(moves, start=1):
-            if action not in position.actions:
-                raise ProblemError(
-                    f"move {number} of {list(moves)}, {action!r}, is not possible in {self.game}: "
-                    f"choose from {position.actions}"
-                )
-            position = position.after(action)
-        return position
+        return np.flatnonzero(self._rules.observed(state.state)).tolist()
 
     def encode(self, state: Position) -> list[int]:
         """The moves that led to a position, for a journal."""
@@ -364,86 +284,47 @@ class OpenSpielGame:
         """The position that :meth:`encode` was given."""
         return self.position(encoded)
 
+    # Other positions --------------------------------------------------------------------------------
+
+    def position(self, moves: Sequence[int]) -> Position:
+        """The position after some moves from the beginning of the game."""
+        position = self._rules.start()
+        for number, action in enumerate(moves, start=1):
+            if action not in position.actions:
+                raise ProblemError(
+                    f"move {number} of {list(moves)}, {action!r}, is not possible in {self.game}: "
+                    f"choose from {position.actions}"
+                )
+            position = position.after(action)
+        return position
+
     def from_state(self, state: Any) -> "OpenSpielGame":
         """The same game from another position, a :class:`Position` or a ``pyspiel.State``."""
         other = object.__new__(OpenSpielGame)
         other.__dict__.update(self.__dict__)
-        other._root = self.as_position(state)
+        other._root = self._represented(
+            state if isinstance(state, Position) else self.position(state.history())
+        )
         return other
 
-    def as_position(self, state: Any) -> Position:
-        """The position that represents a :class:`Position` or ``pyspiel.State``."""
-        if self._canonical is not None:
-            live = state.state if isinstance(state, Position) else state
-            moves = self._canonical(live)
-            return state if list(moves) == live.history() else self.position(moves)
-        return state if isinstance(state, Position) else self.position(state.history())
+    def _represented(self, position: Position) -> Position:
+        """The position that represents those that are equal by symmetry."""
+        if self._canonical is None:
+            return position
+        moves = self._canonical(position.state)
+        return position if tuple(moves) == position.history else self.position(moves)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "OpenSpielGame":
         return self.from_state(self._root)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_description": str(self.game)}
+        return {**self.__dict__, "_rules": str(self.game)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update({**state, "_description": description_of(state["_description"])})
+        self.__dict__.update({**state, "_rules": _rules_of(state["_rules"])})
 
     def __repr__(self) -> str:
         return f"OpenSpielGame({str(self.game)!r})"
-
-    # Structure of the observation -------------------------------------------------------------------
-
-    @cached_property
-    def _observations(self) -> list[tuple[FloatArray, IntArray]]:
-        """Random games: observations, one row per position, and who made the moves between them."""
-        rng = np.random.default_rng(0)
-        games = []
-        for _ in range(_SAMPLE_GAMES):
-            state, seen, movers = self.game.new_initial_state(), [], []
-            while True:
-                seen.append(self._description.observed(state).astype(np.float64))
-                mover = state.current_player()
-                if _random_move(state, rng) is None:
-                    break
-                movers.append(mover)
-            games.append((np.array(seen), np.array(movers)))
-        return games
-
-    @cached_property
-    def _empty_plane(self) -> int | None:
-        """Index of the plane of empty cells; ``None`` unless each cell of the board is in one plane only.
-
-        The moves of both players fill empty cells, or clear cells: the number of cells in this plane changes
-        in the same direction whoever moves. If that holds of several planes or of none, it is the fullest.
-        """
-        shape = self.game.observation_tensor_shape()
-        if len(shape) != 3:
-            return None
-        games = [(seen.reshape(-1, *shape), movers) for seen, movers in self._observations]
-        held = np.concatenate([seen.sum(axis=1) for seen, _ in games])
-        if not np.all(np.isin(held[0], (0.0, 1.0)) & (held == held[0])):
-            return None
-        sizes = np.concatenate([seen.sum(axis=(2, 3)) for seen, _ in games])
-        changes = np.concatenate([np.diff(seen.sum(axis=(2, 3)), axis=0) for seen, _ in games])
-        movers = np.concatenate([movers for _, movers in games])
-        alike = changes[movers == 0].mean(axis=0) * changes[movers == 1].mean(axis=0)
-        likely = alike > 0.5 * alike.max() if alike.max() > 0.0 else np.ones(alike.size, dtype=np.bool_)
-        return int(np.argmax(np.where(likely, sizes.mean(axis=0), -1.0)))
-
-    @cached_property
-    def moves_add_several(self) -> bool:
-        """Whether a move may add several :meth:`items` at once, as seen in random games."""
-        informative = self._informative
-        steps = [np.diff(seen[:, informative], axis=0) for seen, _ in self._observations]
-        return any(bool(np.any((step > 0.0).sum(axis=1) > 1)) for step in steps)
-
-    @cached_property
-    def _informative(self) -> IntArray:
-        """Indices of the entries of an observation that change, without the plane of empty cells."""
-        changes = np.ptp(np.concatenate([seen for seen, _ in self._observations]), axis=0) > 0.0
-        if self._empty_plane is not None:
-            changes.reshape(self.game.observation_tensor_shape())[self._empty_plane] = False
-        return np.flatnonzero(changes)
 
 
 def _loaded(game: Any, parameters: dict[str, Any]) -> Any:
@@ -454,7 +335,7 @@ def _loaded(game: Any, parameters: dict[str, Any]) -> Any:
         hint = did_you_mean(name, known, "pyspiel.registered_names() lists them")
         raise ProblemError(f"OpenSpiel has no game {name!r}; {hint}")
     try:
-        given = {**_PLAIN.get(name, {}), **pyspiel.game_parameters_from_string(str(game)), **parameters}
+        given = {**pyspiel.game_parameters_from_string(str(game)), **parameters}
         given.pop("name")
         return pyspiel.load_game(name, given)
     except (pyspiel.SpielError, RuntimeError, TypeError, IndexError) as error:

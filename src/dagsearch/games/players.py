@@ -1,10 +1,11 @@
-"""Players for OpenSpiel's games that choose their moves by probabilistic DAG search."""
+"""Players for OpenSpiel's games that choose their moves by a search."""
 
 import math
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from itertools import count
 from typing import Any, NamedTuple
 
@@ -12,94 +13,11 @@ import numpy as np
 
 from dagsearch._internal.checks import is_finite, is_whole
 from dagsearch._internal.deadline import OutOfTime
-from dagsearch.covariances import Covariance
+from dagsearch.baselines import grave
 from dagsearch.errors import SearchExhausted
-from dagsearch.games.covariances import Moves, suitable
 from dagsearch.games.openspiel import OpenSpielGame, load_pyspiel
-from dagsearch.games.policy import MoveBounds, MoveValues
-from dagsearch.methods import Parts
-from dagsearch.posterior import scores_for
-from dagsearch.posterior.weights import WeightScores
-from dagsearch.proposers.descent import Descent
-from dagsearch.proposers.expansions import AllChildren, ChildAndLeaves
-from dagsearch.proposers.policies import UpperConfidence
-from dagsearch.proposers.rollouts import RandomGame
 from dagsearch.results import Gaussian
 from dagsearch.search import Search
-from dagsearch.values.backups import MomentMatching
-from dagsearch.values.increments import Increments
-from dagsearch.values.proofs import WithProofs
-
-# Variance of a random game's reward around the model's score of its last position: rewards of ±1 are far from
-# linear in the pieces.
-_NOISE = 1.0
-# Exploration constants for values without and with a maximum.
-_BETA, _BETA_OF_MAXIMA = 0.4, 1.0
-
-
-def game_search(
-    problem: OpenSpielGame,
-    *,
-    covariance: Covariance | None = None,
-    noise: float = _NOISE,
-    beta: float | None = None,
-    seed: int | np.random.Generator | None = None,
-) -> Search:
-    """The search that :class:`DAGSearchPlayer` uses.
-
-    Every evaluation is one random game to the end. Moves that end the game are known before they are tried,
-    and moves whose outcome is proven are not searched again. Where positions are alike by their moves, a game
-    adds one position to the DAG, and values are those of :mod:`dagsearch.games.policy`: there is no maximum
-    and no Δ, which overestimate what is uncertain. With other covariances, values are the paper's, and
-    positions enter the DAG with all their moves.
-
-    Parameters
-    ----------
-    problem : OpenSpielGame
-        The game to search, from its root.
-    covariance : Covariance, optional
-        Which positions are alike; by default those with the same moves since the root, see
-        :class:`dagsearch.games.covariances.Moves`, or with the same pieces where moves may add several.
-    noise : float
-        Variance of a random game's reward.
-    beta : float, optional
-        Exploration constant; by default 0.4 for values without and 1 for values with a maximum.
-    seed : int, numpy Generator or None
-        Source of all randomness.
-    """
-    return Search(problem, seed=seed, **game_parts(problem, covariance, noise, beta))
-
-
-def game_parts(
-    problem: OpenSpielGame,
-    covariance: Covariance | None = None,
-    noise: float = _NOISE,
-    beta: float | None = None,
-) -> Parts:
-    """The parts of :func:`game_search`, which documents the arguments.
-
-    A search with a journal needs them a second time: ``Search(problem, journal="run.db",
-    **game_parts(problem))`` is resumed by ``Search.resume("run.db", problem, **game_parts(problem))``.
-    """
-    covariance = suitable(problem) if covariance is None else covariance
-    if isinstance(covariance, Moves):
-        scores = WeightScores(covariance, noise)
-        values = MoveValues(scores, problem.moves, problem.move_numbers)
-        backup = WithProofs(values, *problem.reward_range)
-        bounds_of_moves = MoveBounds(values, backup, _BETA if beta is None else beta)
-        return {
-            "scores": scores,
-            "proposers": Descent(bounds_of_moves, RandomGame(), ChildAndLeaves()),
-            "backup": backup,
-            "increments": Increments([], 0.0),
-        }
-    bounds = UpperConfidence(_BETA_OF_MAXIMA if beta is None else beta)
-    return {
-        "scores": scores_for(covariance, noise),
-        "proposers": Descent(bounds, RandomGame(), AllChildren()),
-        "backup": WithProofs(MomentMatching(prior=(0.0, 1.0)), *problem.reward_range),
-        "increments": Increments.of(problem, covariance),
-    }
 
 
 @dataclass(frozen=True)
@@ -135,15 +53,16 @@ def opinions(search: Search) -> list[Opinion]:
         return []
     sign, (lowest, highest) = options.sign, search.space.reward_range or (-math.inf, math.inf)
     known = options.children >= 0
-    mean = np.clip(sign * options.mean, lowest, highest)  # what no game can earn is not shown
-    lower = np.where(known, graph.lower[options.children], lowest)
-    upper = np.where(known, graph.upper[options.children], highest)
-    visits = np.where(known, graph.visits[options.children], 0)
+    lower = np.where(known, np.maximum(graph.lower[options.children], lowest), lowest)
+    upper = np.where(known, np.minimum(graph.upper[options.children], highest), highest)
     least, most = (lower, upper) if sign > 0 else (-upper, -lower)
+    mean = np.clip(options.mean, least, most)
+    variance = np.where(least == most, 0.0, options.variance)
+    visits = np.where(known, graph.visits[options.children], 0)
     return [
         Opinion(
             action=options.action(option),
-            value=Gaussian(float(sign * mean[option]), float(options.variance[option])),
+            value=Gaussian(float(mean[option]), float(variance[option])),
             visits=int(visits[option]),
             at_least=float(least[option]),
             at_most=float(most[option]),
@@ -168,15 +87,16 @@ def best_move(known: Sequence[Opinion]) -> Opinion:
 
 
 class SearchPlayer(load_pyspiel().Bot):  # type: ignore[misc]
-    """A bot of OpenSpiel that makes every move by a search, such as one of :mod:`dagsearch.baselines`.
+    """A bot of OpenSpiel that makes every move by a search; by default GRAVE, the best one for games.
 
-    Every move has a search of its own, which begins with the random games through its position that were
-    played for the move before. The others are dropped: they say less about the rest of the game.
+    It plays any game that :class:`dagsearch.games.OpenSpielGame` accepts. Every move has its own search. It
+    starts with the random games of the previous move that passed through its position.
 
     Parameters
     ----------
-    make : callable
-        ``make(problem, seed=rng)`` returns a new search of an :class:`dagsearch.problems.OpenSpielGame`.
+    make : callable, optional
+        ``make(problem, seed=rng)`` returns a new search of an :class:`dagsearch.games.OpenSpielGame`, such as
+        those of :mod:`dagsearch.baselines`. By default :func:`dagsearch.baselines.grave` with ``look_ahead``.
     budget : int, optional
         Maximum number of random games per move; 100 if ``seconds`` is not given either. No more are played
         once the position is solved.
@@ -188,17 +108,16 @@ class SearchPlayer(load_pyspiel().Bot):  # type: ignore[misc]
     Examples
     --------
     >>> import pyspiel
-    >>> from dagsearch import baselines
     >>> state = pyspiel.load_game("tic_tac_toe").new_initial_state()
     >>> for move in (0, 3, 1, 4):
     ...     state.apply_action(move)
-    >>> SearchPlayer(baselines.grave, budget=20, seed=0).step(state)
+    >>> SearchPlayer(budget=20, seed=0).step(state)
     2
     """
 
     def __init__(
         self,
-        make: Callable[..., Search],
+        make: Callable[..., Search] | None = None,
         budget: int | None = None,
         seconds: float | None = None,
         *,
@@ -209,7 +128,7 @@ class SearchPlayer(load_pyspiel().Bot):  # type: ignore[misc]
             raise ValueError(f"budget must be a positive whole number of random games, got {budget!r}")
         if seconds is not None and (not is_finite(seconds) or seconds <= 0.0):
             raise ValueError(f"seconds must be positive and finite, got {seconds!r}")
-        self._make = make
+        self._make = partial(grave, look_ahead=True) if make is None else make
         self.budget = 100 if budget is None and seconds is None else budget
         self.seconds = seconds
         self.rng = np.random.default_rng(seed)
@@ -310,33 +229,3 @@ def _replay(search: Search, game: _Game) -> None:
     path = descent.expansion.adopt(explored, chosen)
     descent.expansion.expand(explored, path[-1])
     search.tell(explored.visited(path, chosen, (leaf, game.actions[game.descended :])), game.reward)
-
-
-class DAGSearchPlayer(SearchPlayer):
-    """A bot of OpenSpiel that plays any game that :class:`dagsearch.problems.OpenSpielGame` accepts.
-
-    It plays by :func:`game_search`.
-
-    Parameters
-    ----------
-    budget, seconds, seed
-        As for :class:`SearchPlayer`.
-
-    Examples
-    --------
-    >>> import pyspiel
-    >>> state = pyspiel.load_game("tic_tac_toe").new_initial_state()
-    >>> for move in (0, 3, 1, 4):
-    ...     state.apply_action(move)
-    >>> DAGSearchPlayer(budget=20, seed=0).step(state)
-    2
-    """
-
-    def __init__(
-        self,
-        budget: int | None = None,
-        seconds: float | None = None,
-        *,
-        seed: int | np.random.Generator | None = None,
-    ) -> None:
-        super().__init__(game_search, budget, seconds, seed=seed)

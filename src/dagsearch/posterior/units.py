@@ -30,8 +30,6 @@ class Episode(NamedTuple):
     """Noise variance of this reward; ``None`` if it was not told."""
     state: State = None
     """The leaf as it was told: equal to that of the node, which may have been reached in another way."""
-    residual: float = 0.0
-    """What the belief does not explain of the reward, right after it has learnt it; 0 without a descent."""
 
 
 def checked_reward(reward: Any, leaf: State) -> float:

@@ -1,6 +1,5 @@
 """Problems that come with the package."""
 
-from dagsearch.games.openspiel import OpenSpielGame, Position
 from dagsearch.problems.choices import Choices
 from dagsearch.problems.functions import Choose, FunctionProblem
 from dagsearch.problems.options import END
@@ -18,10 +17,8 @@ __all__ = [
     "Decision",
     "DigitsPixels",
     "FunctionProblem",
-    "OpenSpielGame",
     "Orders",
     "Partial",
-    "Position",
     "Prefix",
     "Sequences",
     "Size",

@@ -20,11 +20,9 @@ class Explored(Index):
         self.graph = Graph()
         super().__init__(problem, scores, self.graph)
         self._increments = self._given = increments
-        self.has_lazy_children = self.space.added_items is not None or getattr(
-            scores.covariance, "rates_children", False
-        )
+        self.has_lazy_children = self.space.added_items is not None
         """Whether children can be rated without making their states. Either all children of a state are then
-        leaves, or none is, or Δ is 0 everywhere."""
+        leaves, or none is."""
         self.root = self.node(self.problem.root())
         self.graph.set_root(self.root)
 

@@ -41,8 +41,7 @@ class Values:
         Scores are refreshed now rather than when they are read: reading values must not change the run.
         """
         self.explored.scores.refresh()
-        mean = self.explored.scores.mean
-        self.outdated([one._replace(residual=one.reward - float(mean[one.leaf])) for one in episodes])
+        self.outdated(episodes)
 
     def complete(self) -> None:
         """Add the states of a small problem that no descent came to, so that its values are exact."""

@@ -6,8 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from dagsearch.games import OpenSpielGame
 from dagsearch.problem import Action, Problem, State
-from dagsearch.problems import OpenSpielGame, Subsets, TicTacToe
+from dagsearch.problems import Subsets, TicTacToe
 from dagsearch.search import Search
 from dagsearch.space import Space
 from dagsearch.values.backups import MomentMatching
@@ -31,12 +32,6 @@ def _few() -> Problem:
 
 def _openspiel() -> Problem:
     return OpenSpielGame("tic_tac_toe")
-
-
-def _openspiel_parts(problem: Any) -> dict[str, Any]:
-    from dagsearch.games.players import game_parts  # needs OpenSpiel
-
-    return dict(game_parts(problem))
 
 
 def _proofs(problem: Problem) -> dict[str, Any]:
@@ -92,6 +87,6 @@ KINDS: dict[str, Kind] = {
     "paper, standardised": Kind(_few, _standardized),
     "game": Kind(TicTacToe, _default),
     "game, with proofs": Kind(TicTacToe, Search.paper, _proofs),
-    "game of OpenSpiel": Kind(_openspiel, Search, _openspiel_parts, "pyspiel"),
+    "game of OpenSpiel": Kind(_openspiel, Search.paper, _proofs, "pyspiel"),
 }
 """Every kind, by name."""
