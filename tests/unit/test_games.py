@@ -142,22 +142,6 @@ def test_moves_that_are_not_possible_are_named():
         OpenSpielGame("tic_tac_toe", start=[4, 4])
 
 
-def test_moves_that_end_the_game_are_those_after_which_there_is_no_move():
-    for name in (
-        "tic_tac_toe",
-        "connect_four",
-        "breakthrough(rows=5,columns=4)",
-        "clobber(rows=3,columns=3)",
-    ):
-        game, rng = OpenSpielGame(name), np.random.default_rng(0)
-        for _ in range(20):
-            state = game.root()
-            while actions := game.actions(state):
-                final = [n for n, a in enumerate(actions) if not game.actions(game.step(state, a))]
-                assert game.final_actions(state) == final
-                state = game.step(state, actions[int(rng.integers(len(actions)))])
-
-
 # Proofs ----------------------------------------------------------------------------------------------
 
 

@@ -157,15 +157,15 @@ def grave(
     seed
         See :class:`dagsearch.Search`.
     """
-    space = Space(problem)
-    moves, numbers = getattr(problem, "moves", None), getattr(problem, "move_numbers", None)
-    if moves is None or numbers is None or space.reward_range is None:
+    names = "moves", "move_numbers", "reward_range"
+    moves, numbers, rewards = (getattr(problem, name, None) for name in names)
+    if moves is None or numbers is None or rewards is None:
         raise ProblemError(
             f"GRAVE needs a problem with moves(state), move_numbers(state) and reward_range, which "
             f"{type(problem).__name__} does not have; dagsearch.games.OpenSpielGame does"
         )
     averages = MoveAverages(moves, numbers)
-    backup = WithProofs(averages, *space.reward_range)
+    backup = WithProofs(averages, *rewards)
     expansion = ChildAndLeaves() if look_ahead else OneChild()
     return Search(
         problem,

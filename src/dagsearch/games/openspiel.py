@@ -245,16 +245,6 @@ class OpenSpielGame:
             live.apply_action(action)
         return Position(self._rules, live, tuple(moves)), taken
 
-    def final_actions(self, state: Position) -> list[int]:
-        """Indices of the moves that end the game; positions after other moves are not created."""
-        found, clone = [], state.state.clone
-        for number, action in enumerate(state.actions):
-            live = clone()
-            live.apply_action(action)
-            if live.is_terminal():
-                found.append(number)
-        return found
-
     def moves(self, state: Position) -> tuple[int, ...]:
         """The moves that led to a position, from the beginning of the game, with who made them."""
         return state.moves

@@ -51,7 +51,8 @@ def opinions(search: Search) -> list[Opinion]:
     options = descent.expansion.options(explored, explored.root)
     if options is None:
         return []
-    sign, (lowest, highest) = options.sign, search.space.reward_range or (-math.inf, math.inf)
+    sign = options.sign
+    lowest, highest = getattr(search.problem, "reward_range", (-math.inf, math.inf))
     known = options.children >= 0
     lower = np.where(known, np.maximum(graph.lower[options.children], lowest), lowest)
     upper = np.where(known, np.minimum(graph.upper[options.children], highest), highest)

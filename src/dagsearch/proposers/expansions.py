@@ -237,23 +237,10 @@ class ChildAndLeaves(OneChild):
         graph.above_leaves[node] = 0  # so that it is looked at once
         made, before = explored.children(node), int(graph.count[node])
         linked = set(graph.edge_action[graph.edges(node)].tolist())
-        for number in self._final(explored, made):
-            if number not in linked:
-                explored.link(
-                    node, [explored.node(problem.step(made.parent, made.actions[number]))], [number]
-                )
+        for number, child in enumerate(made.states):
+            if number not in linked and len(problem.actions(child)) == 0:
+                explored.link(node, [explored.node(child)], [number])
         return bool(graph.count[node] > before)
-
-    def _final(self, explored: Explored, made: Children) -> Sequence[int]:
-        """Indices of the actions that lead to leaves."""
-        final, problem = explored.space.final_actions, explored.problem
-        if final is not None:
-            return final(made.parent)
-        return [
-            number
-            for number, action in enumerate(made.actions)
-            if len(problem.actions(problem.step(made.parent, action))) == 0
-        ]
 
     def __repr__(self) -> str:
         return "ChildAndLeaves()"

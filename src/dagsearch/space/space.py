@@ -88,8 +88,6 @@ class Space:
     decode: Callable[[Any], State] | None = _member()
     identity: Callable[[], str] | None = _member()
     covariance: Any = _member()
-    final_actions: Callable[[State], Sequence[int]] | None = _member(shortcut=True)
-    reward_range: tuple[float, float] | None = _member()
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
