@@ -52,9 +52,11 @@ class _Timed:
         return found
 
 
-def _searched(instance: Instance, seed: int, budget: int, begin: Callable[[Problem], Search]) -> Run:
+def _searched(
+    instance: Instance, seed: int, budget: int, begin: Callable[[Problem], Search], descends: bool = False
+) -> Run:
     timed = _Timed(with_noise(instance, seed))
-    problem, truth = stated(instance._replace(scores=timed)), stated(instance)
+    problem, truth = stated(instance._replace(scores=timed), descends), stated(instance, descends)
     scores, seconds = [], 0.0
     began = time.process_time()
     search = begin(problem)
@@ -84,7 +86,11 @@ def paper(instance: Instance, budget: int, seed: int) -> Run:
     """The method of the paper; it may evaluate a point again."""
     initial = min(INITIAL, budget // 4)
     return _searched(
-        instance, seed, budget, lambda problem: Search.paper(problem, standardize=initial, seed=seed)
+        instance,
+        seed,
+        budget,
+        lambda problem: Search.paper(problem, standardize=initial, seed=seed),
+        descends=True,
     )
 
 

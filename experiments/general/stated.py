@@ -15,8 +15,8 @@ Reward = Callable[[Row], float]
 """The score of one point."""
 
 
-def stated(instance: Instance) -> Problem:
-    """The instance as a problem."""
+def stated(instance: Instance, descends: bool = False) -> Problem:
+    """The instance as a problem; for a method that descends, its choices are known in advance."""
     space = instance.space
 
     def reward(point: Row) -> float:
@@ -35,7 +35,7 @@ def stated(instance: Instance) -> Problem:
     if isinstance(space, Order):
         return OneAfterTheOther(space.n, reward)
     assert isinstance(space, Places)
-    if space.values is not None:
+    if space.values is not None and not descends:
         return by_choose(space, reward)
     return conditional(space, reward) if space.conditions else PlaceByPlace(space.options.tolist(), reward)
 

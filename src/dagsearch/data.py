@@ -44,6 +44,11 @@ class Observation(NamedTuple):
     known: bool = False
     """Whether the user gave it as known: it does not count as an evaluation of the run."""
 
+    @property
+    def asked(self) -> State:
+        """The leaf that was asked for, where another one was evaluated."""
+        return self.leaf if self.proposal is None else self.proposal.leaf
+
 
 class Prediction(NamedTuple):
     """A reward, what was predicted for it, and what the mean of all earlier rewards would have predicted."""

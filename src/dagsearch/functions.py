@@ -202,10 +202,9 @@ def maximize(function: Callable[[Choose], float], budget: int, **settings: Unpac
     function : callable
         ``function(choose)`` calls ``choose(name, options)`` for every choice that it makes, and returns a
         number. Which choices it makes, and from which options, may depend on earlier choices, and on nothing
-        else. It should make all choices before it computes: they are found by running it up to its last
-        choice, many times. See :class:`dagsearch.problems.FunctionProblem`.
+        else. It is called once for every evaluation. See :class:`dagsearch.problems.FunctionProblem`.
     budget : int
-        Maximum number of evaluations, that is, of complete runs of the function.
+        Maximum number of evaluations, that is, of calls of the function.
     **settings
         ``covariance``, ``noisy``, ``patience``, ``target``, ``seconds``, ``tolerance``, ``seed``,
         ``progress``, ``journal``, ``known``, ``start``, ``executor``, ``n_jobs``, ``timeout``, ``on_error``,

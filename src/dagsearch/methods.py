@@ -16,6 +16,7 @@ from dagsearch.covariances import (
     check_covariance,
 )
 from dagsearch.covariances.base import as_covariance
+from dagsearch.errors import ProblemError
 from dagsearch.posterior import scores_for
 from dagsearch.posterior.base import MeanFunction, Scores, check_requirements
 from dagsearch.posterior.evidence import Evidence
@@ -237,6 +238,8 @@ def standardized(covariance: Covariance, space: Space) -> Covariance:
     """The covariance, scaled so that the scores of random leaves have unit variance."""
     matrix = covariance(space.random_leaves)
     count = len(matrix)
+    if count < 2:
+        return covariance
     within, across = matrix.trace() / count, (matrix.sum() - matrix.trace()) / (count * (count - 1))
     spread = float(within - across)
     # If all leaves are alike, what is left is a rounding error.
@@ -259,6 +262,11 @@ def check_parts(
     if scores.mean.size > 0:
         raise ValueError("scores must be fresh: these belong to another search; make new ones")
     check_requirements(scores, *portfolio.parts, backup, evidence)
+    if portfolio.descent is not None and space.by_run is not None:
+        raise ProblemError(
+            f"a descent needs to know the choices before it makes them, and {type(space.problem).__name__} "
+            "shows them only when it is run: state them as problems.Choices, or use Search.default"
+        )
     if portfolio.descent is not None:
         _check_reads(portfolio.descent.policy, backup)
     elif backup is not None or increments is not None:

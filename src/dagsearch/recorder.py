@@ -46,7 +46,7 @@ class Recorder:
     def told(self, told: "Observation", note: Any) -> None:
         """A reward was told."""
 
-    def forgotten(self, index: int, again: bool, note: Any) -> None:
+    def forgotten(self, index: int, again: bool, note: Any, leaf: State = None) -> None:
         """A pending proposal is taken back."""
 
     def untold(self, leaf: State, again: bool, note: Any) -> None:

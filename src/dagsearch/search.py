@@ -17,7 +17,15 @@ from dagsearch.covariances import Covariance
 from dagsearch.data import Data, Observation
 from dagsearch.errors import ProblemError, SearchExhausted
 from dagsearch.forecasts import Forecast, forecast, progress_of
-from dagsearch.methods import INITIAL, PRESETS, PaperSettings, check_parts, default_parts, paper_parts
+from dagsearch.methods import (
+    INITIAL,
+    PRESETS,
+    PaperSettings,
+    check_parts,
+    default_parts,
+    paper_parts,
+    standardized,
+)
 from dagsearch.posterior.base import Scores, checked_noise
 from dagsearch.posterior.evidence import Evidence
 from dagsearch.posterior.index import Index
@@ -218,7 +226,13 @@ class Search:
         return self._next()
 
     def tell(
-        self, evaluated: Proposal | State, reward: float, noise: float | None = None, *, note: Any = None
+        self,
+        evaluated: Proposal | State,
+        reward: float,
+        noise: float | None = None,
+        *,
+        leaf: State = None,
+        note: Any = None,
     ) -> Evaluation:
         """Learn a leaf's reward.
 
@@ -232,10 +246,13 @@ class Search:
             search without noise has two different rewards, a warning says so.
         noise : float, optional
             Noise variance of this reward, in squared units of the reward; by default that of the model.
+        leaf : optional
+            The leaf that was really evaluated, if it may differ from the proposal's: what
+            :meth:`dagsearch.problems.FunctionProblem.evaluate` returns.
         note : optional
             Anything; it is written to the journal with the reward, as text where JSON has no such type.
         """
-        return self.take(self.checked(evaluated, reward, noise), note)
+        return self.take(self.checked(evaluated, reward, noise, leaf=leaf), note)
 
     @one_thread()
     def take(
@@ -254,29 +271,42 @@ class Search:
             if self.posterior.evidence is not None:
                 predicted = self.posterior.of_reward(row, told.noise)
                 self.data.foresight.record(predicted, told.reward)
-            if (index := self.data.find(leaf, proposal)) is not None:
+            if (index := self.data.find(told.asked, proposal)) is not None:
                 self.data.drop(index)
             self.index.table.closed[row] = not self.repeats
             actions, path = (self._way(leaf), ()) if proposal is None else (proposal.actions, proposal.path)
+            if self.space.by_run is not None:
+                actions = tuple(self.space.actions_to(leaf))
             evaluation = self.data.add(leaf, actions, told.reward, told.seconds, predicted, told.known)
             try:
-                self._learn(self.posterior.admit(Episode(path, row, told.reward, told.noise, leaf)), recorded)
+                ready = self.posterior.admit(Episode(path, row, told.reward, told.noise, leaf))
+                covariance = self.posterior.scores.covariance
+                if self.space.grow() and covariance is not None and covariance.reads_codes:
+                    self.posterior.rebind(standardized(covariance.bind(self.space), self.space), len(ready))
+                self._learn(ready, recorded)
             finally:
                 best = self.incumbent()
                 evaluation.recommend(None if best is None else best.leaf)
         return evaluation
 
     def checked(
-        self, evaluated: Proposal | State, reward: float, noise: float | None, seconds: float | None = None
+        self,
+        evaluated: Proposal | State,
+        reward: float,
+        noise: float | None,
+        seconds: float | None = None,
+        leaf: State = None,
     ) -> Observation:
         """A reward, checked, that is told after ``seconds`` of the search; now by default."""
         proposal = evaluated if isinstance(evaluated, Proposal) else None
-        leaf = self.space.as_leaf(evaluated) if proposal is None else proposal.leaf
+        if leaf is None:
+            leaf = self.space.as_leaf(evaluated) if proposal is None else proposal.leaf
         if proposal is not None:
             self.space.remember(proposal.actions)
         value = checked_reward(reward, leaf)
         variance = None if noise is None else checked_noise(noise)
         when = self.data.clock() if seconds is None else seconds
+        leaf = self.space.learn(leaf)
         with one_thread():
             row = self.index.leaf(leaf)
         return Observation(leaf, row, proposal and self._known(proposal), value, variance, when)
@@ -309,6 +339,9 @@ class Search:
 
     def _describes(self, proposal: Proposal) -> bool:
         """Whether the proposal's actions lead from the root to its leaf, and its path is the way there."""
+        if self.space.by_run is not None:
+            reached = self.space.replayed(proposal.actions)
+            return reached is not None and self.space.same(reached, proposal.leaf)
         try:
             states = passed(self.problem, proposal.actions)
         except ValueError:
@@ -355,7 +388,9 @@ class Search:
         return proposal
 
     @one_thread()
-    def forget(self, evaluated: Proposal | State, *, again: bool = True, note: Any = None) -> None:
+    def forget(
+        self, evaluated: Proposal | State, *, again: bool = True, leaf: State = None, note: Any = None
+    ) -> None:
         """Take back a pending proposal whose reward will not come, or every reward of a leaf.
 
         Parameters
@@ -364,6 +399,8 @@ class Search:
             A pending proposal; or a leaf that was told a wrong reward, which the search then unlearns.
         again : bool
             Whether the leaf may be asked for again.
+        leaf : optional
+            The leaf that has failed, if it may differ from the proposal's.
         note : optional
             Is written to the journal.
         """
@@ -373,13 +410,15 @@ class Search:
         if index is None:
             raise ValueError(f"{evaluated!r} is not pending: it was told, taken back or never asked for")
         self.without_fantasies()
-        self.recorder.forgotten(index, again, note)
+        self.recorder.forgotten(index, again, note, leaf)
         proposal = self.data.drop(index)
         row = self.index.find(proposal.leaf)
         if self.descended is not None and proposal.path:
             self.descended.explored.graph.visits[list(proposal.path)] -= 1
         if not again:
             self.index.table.closed[row] = True
+            if leaf is not None:
+                self.index.table.closed[self.index.leaf(self.space.learn(leaf, failed=True))] = True
         elif not self.repeats:
             self.index.reopen([row])
         return None

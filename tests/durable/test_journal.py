@@ -19,7 +19,7 @@ import pytest
 import dagsearch as ds
 from dagsearch.cli.entry import main
 from dagsearch.errors import EvaluationError, ProblemError
-from dagsearch.journal.encoding import from_json, to_json
+from dagsearch._internal.plain import from_json, to_json
 from dagsearch.journal.fingerprint import parts_of
 from dagsearch.journal.journal import JournalError, backup_journal, read_events
 from support.durable_run import go_on

@@ -3,7 +3,6 @@
 import json
 
 import joblib
-import numpy as np
 import pandas as pd
 import pytest
 from sklearn.model_selection import cross_val_score
@@ -22,8 +21,10 @@ pytestmark = pytest.mark.slow
 
 
 def random_choices(score, count):
-    problem, rng = ds.problems.FunctionProblem(score), np.random.default_rng(0)
-    return [problem.random_leaf(problem.root(), rng)[0].asdict() for _ in range(count)]
+    made = [ds.problems.Choose({"…": seed}) for seed in range(count)]
+    for choose in made:
+        plan(choose, score.table.is_classification)
+    return [choose.made for choose in made]
 
 
 def planned(choices, score):

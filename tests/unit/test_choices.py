@@ -1,6 +1,5 @@
 """Choices, orders and sequences: the problems, and their states as arrays."""
 
-import itertools
 import json
 import math
 import pickle
@@ -13,9 +12,6 @@ import pytest
 import dagsearch as ds
 from dagsearch.journal.encoding import note_to_json
 from dagsearch.problems import (
-    Choices,
-    Chosen,
-    Decision,
     Orders,
     Prefix,
     Sequences,
@@ -25,30 +21,6 @@ from dagsearch.space import Space
 from dagsearch.space.moves import moves_in
 from dagsearch.testing import check_problem
 
-
-def pipeline(chosen):
-    return len(str(sorted(chosen.items(), key=str)))
-
-
-def plain(reward=pipeline):
-    return Choices({"a": [1, 2, 3], "b": ["x", "y"], "c": [None, (1, 2), 0.5]}, reward)
-
-
-def conditional(reward=pipeline, forbid=None):
-    return Choices(
-        {
-            "scaler": ["none", "standard"],
-            "model": ["svm", "tree", "mean"],
-            "C": lambda chosen: [0.1, 1.0, 10.0] if chosen["model"] == "svm" else None,
-            "depth": lambda chosen: range(1, 6) if chosen["model"] == "tree" else (),
-            "leaves": lambda chosen: range(1, chosen["depth"] + 1) if "depth" in chosen else None,
-            "seed": [0, 1],
-        },
-        reward,
-        forbid,
-    )
-
-
 WEIGHTS = np.array([2.0, 3.0, 1.5, 5.0, 6.5, 4.0])
 
 
@@ -57,18 +29,6 @@ def fits(chosen):
 
 
 PROBLEMS = {
-    "plain": plain,
-    "conditional": conditional,
-    "forbid": lambda: Choices(
-        {"a": [1, 2, 3], "b": [1, 2], "c": range(4)},
-        pipeline,
-        forbid=lambda c: (c["b"] == 2 and c["c"] % 2 == 1) or (c["a"] == 3 and c["c"] > 1),
-    ),
-    "forbid, conditional": lambda: conditional(
-        forbid=lambda c: (
-            c.get("leaves", 0) + c["seed"] > 3 or (c["model"] == "svm" and c["C"] * c["seed"] > 1)
-        )
-    ),
     "order": lambda: Orders("abcde", reward=lambda order: order.index("c")),
     "selection": lambda: Orders("abcde", reward=len, length=3),
     "order, before": lambda: Orders("abcde", len, before=["ab", "ac", "cd"]),
@@ -190,7 +150,6 @@ def test_states_go_to_a_journal_and_to_other_processes(make):
         lambda reward: Subsets(5, (1, 2), reward),
         lambda reward: Orders("abc", reward),
         lambda reward: Sequences("ab", 3, reward),
-        lambda reward: Choices({"x": range(9)}, reward),
     ],
 )
 def test_a_journal_does_not_continue_with_a_reward_that_says_it_has_other_data(make, tmp_path):
@@ -236,7 +195,7 @@ def found(problem, leaf):
     return {tuple(row.tolist()) for row in near if moves.way(row) is not None}
 
 
-@pytest.mark.parametrize("kind", ["plain", "fixed", "letters allowed"])
+@pytest.mark.parametrize("kind", ["fixed", "letters allowed"])
 def test_neighbours_have_one_place_changed(kind):
     problem = PROBLEMS[kind]()
     leaves = leaves_of(problem)
@@ -300,9 +259,7 @@ def test_every_leaf_can_be_told_as_a_person_writes_it(make):
     problem = make()
     search = ds.Search.default(problem, seed=0)
     for leaf in leaves_of(problem)[:5]:
-        written = (
-            dict(leaf) if isinstance(leaf, Chosen) else sorted(leaf) if isinstance(leaf, frozenset) else leaf
-        )
+        written = sorted(leaf) if isinstance(leaf, frozenset) else leaf
         assert search.tell(written, 1.0).leaf == leaf
         assert type(search.history[-1].leaf) is type(leaf)
         assert search.belief(written) == search.belief(leaf)
@@ -481,133 +438,9 @@ def test_a_hundred_items_with_precedence_have_possible_neighbours():
     assert len([row for row in near if moves.way(row) is not None]) > 10
 
 
-def completions(problem, wanted):
-    """The leaves with the values of ``wanted`` where these are options, and any option elsewhere."""
-    states = [problem.root()]
-    while problem.actions(states[0]):
-        states = [
-            problem.step(state, action)
-            for state in states
-            for action in problem.actions(state)
-            if action.value == wanted.get(action.name, action.value)
-            or Decision(action.name, wanted[action.name]) not in problem.actions(state)
-        ]
-    return states
-
-
-def test_neighbours_of_conditional_choices_keep_what_can_be_kept():
-    problem, rng = conditional(), np.random.default_rng(0)
-    leaves = leaves_of(problem)
-    assert len(leaves) == 2 * 2 * (3 + 15 + 1)
-    for leaf in leaves:
-        row, near = problem.codes([leaf])[0], found(problem, leaf)
-        changes = [(n, v) for n in leaf for v in problem._survey.values[n] if v != leaf[n]]
-        possible = [rows(problem, completions(problem, {**leaf, name: value})) for name, value in changes]
-        possible = [
-            own
-            for own, (n, v) in zip(possible, changes, strict=True)
-            if all(holds(problem, r, n, v) for r in own)
-        ]
-        assert near <= set().union(*possible)
-        assert all(near & own for own in possible)
-        assert any(len(near & own) > 1 for own in possible)  # what appears is drawn in several ways
-        few = problem.neighbours(row, 3, rng)
-        assert 0 < len(few) <= 3
-        assert {tuple(one) for one in few.tolist()} <= set().union(*possible)
-
-
-def places_of(problem):
-    return {name: getattr(options, "options", options) for name, options in problem._places.items()}
-
-
-def test_what_is_forbidden_does_not_exist():
-    plainly = {"a": [1, 2, 3], "b": [1, 2], "c": range(4)}
-    for free, forbid in [
-        (
-            Choices(plainly, pipeline),
-            lambda c: (c["b"] == 2 and c["c"] % 2 == 1) or (c["a"] == 3 and c["c"] > 1),
-        ),
-        (
-            conditional(),
-            lambda c: c.get("leaves", 0) + c["seed"] > 3 or (c["model"] == "svm" and c["C"] * c["seed"] > 1),
-        ),
-        (Choices(plainly, pipeline), lambda c: sum(c.values()) != 5),
-        (Choices(plainly, pipeline), lambda c: dict(c) != {"a": 3, "b": 1, "c": 2}),
-    ]:
-        limited = Choices(places_of(free), pipeline, forbid)
-        leaves = leaves_of(limited)
-        assert set(leaves) == {leaf for leaf in leaves_of(free) if not forbid(dict(leaf))}
-        check_problem(limited)
-        for leaf in leaves:
-            near = limited.neighbours(limited.codes([leaf])[0], 1000, np.random.default_rng(0))
-            assert set(map(limited.leaf_of, near)) <= set(leaves) - {leaf}
-        result = ds.search(limited, budget=1000, seed=0)
-        assert result.stopped == "exhausted"
-        assert {evaluation.leaf for evaluation in result.history} == set(leaves)
-
-
-def test_a_forbidden_choice_cannot_be_told():
-    search = ds.Search.default(Choices({"a": [1, 2], "b": [1, 2]}, forbid=lambda c: c["a"] == c["b"]), seed=0)
-    with pytest.raises(
-        ds.ProblemError, match=r"{'a': 1, 'b': 1} is not a state of this problem: forbid is true"
-    ):
-        search.tell({"a": 1, "b": 1}, 3.0)
-    search.tell({"b": 1, "a": 2}, 3.0)
-    assert search.ask().leaf == {"a": 1, "b": 2}
-
-
-@pytest.mark.parametrize(
-    ("forbid", "message"),
-    [
-        (lambda c: True, "forbid leaves no combination"),
-        (lambda c: c["a"] + c["b"] > 1, "forbid leaves no combination"),
-        (lambda c: c["z"] == 1, "forbid looks at 'z', which is not a place"),
-        (lambda c: 1 / 0, "forbid failed for choices with {} .ZeroDivisionError"),
-        (3, "forbid must be a function of the choices, got 3"),
-    ],
-)
-def test_predicates_that_cannot_be_are_refused(forbid, message):
-    with pytest.raises(ds.ProblemError, match=message):
-        Choices({"a": [1, 2], "b": [1, 2]}, pipeline, forbid)
-
-
-def test_choices_that_are_equal_by_force_are_changed_together():
-    problem = Choices(
-        {"a": range(5), "b": range(5), "c": range(2)}, forbid=lambda c: c["a"] != c["b"] or c["c"]
-    )
-    (row,) = problem.codes([problem.leaf({"a": 2, "b": 2, "c": 0})])
-    near = {problem.leaf_of(one)["a"] for seed in range(20) for one in near_at_random(problem, row, seed)}
-    assert near == {0, 1, 3, 4}
-
-
-def near_at_random(problem, row, seed):
-    return problem.neighbours(row, 100, np.random.default_rng(seed))
-
-
-def test_a_predicate_is_asked_little_where_there_are_many_places():
-    calls = []
-
-    def forbid(chosen):
-        calls.append(1)
-        return chosen["x150"] == chosen["x199"]
-
-    problem = Choices({f"x{i}": range(5) for i in range(200)}, forbid=forbid)
-    rng = np.random.default_rng(0)
-    leaf, path = problem.random_leaf(problem.root(), rng)
-    calls.clear()
-    assert Space(problem).replayed(path) == leaf
-    assert len(calls) < 2000
-
-
-def holds(problem, row, name, value):
-    return problem.leaf_of(np.array(row)).get(name) == value
-
-
 @KINDS
 def test_few_neighbours_are_drawn_from_all_of_them(make):
     problem, rng = make(), np.random.default_rng(0)
-    if make in (conditional, PROBLEMS["forbid, conditional"]):
-        return  # what appears is drawn
     moves = moves_in(Space(problem))
     if not moves.certain or problem.coding.neighbours is not None:
         return  # what is drawn may be refused, or be the same in several ways
@@ -633,108 +466,6 @@ def test_two_hundred_items_are_put_in_order_at_once():
     assert np.all(np.sort(near, axis=1) == np.arange(200))
     assert most < 5e6
     assert problem.leaf_of(problem.codes([order])[0]) == order
-
-
-def test_options_without_end_are_refused():
-    with pytest.raises(ds.ProblemError, match="options of 'a' are more than 50,000, or without end"):
-        Choices({"a": lambda chosen: itertools.count()}, pipeline)
-
-
-def test_a_name_has_the_same_place_and_categories_in_every_branch():
-    problem = conditional()
-    assert list(problem._survey.values) == ["scaler", "model", "C", "depth", "leaves", "seed"]
-    assert problem.layout.kind == "places"
-    assert problem.layout.categories.tolist() == [2, 3, 4, 6, 6, 2]  # three may be absent
-    tree = problem.leaf({"seed": 1, "leaves": 2, "depth": 3, "model": "tree", "scaler": "none"})
-    mean = problem.leaf({"model": "mean", "seed": 1, "scaler": "none"})
-    assert problem.codes([tree, mean]).tolist() == [[0, 1, 3, 2, 1, 1], [0, 2, 3, 5, 5, 1]]
-    half = problem.step(problem.step(problem.root(), Decision("scaler", "none")), Decision("model", "tree"))
-    assert problem.codes([half]).tolist() == [[0, 1, 3, -1, -1, -1]]
-
-
-def test_the_choices_are_a_mapping():
-    state = Chosen(("a", "b"), (1, "x"))
-    assert state == Chosen(("b", "a"), ("x", 1))
-    assert hash(state) == hash(Chosen(("b", "a"), ("x", 1)))
-    assert state == {"a": 1, "b": "x"}
-    assert state != {"a": 1}
-    assert state != (1, "x")
-    assert dict(state) == state.asdict() == {"a": 1, "b": "x"}
-    assert "a" in state
-    assert state.get("c") is None
-    with pytest.raises(KeyError):
-        state["c"]
-
-
-def test_the_reward_gets_a_plain_dictionary_of_what_exists():
-    seen = []
-
-    def reward(chosen):
-        seen.append(chosen)
-        return 1.0
-
-    problem = conditional(reward)
-    problem.reward(problem.leaf({"scaler": "none", "model": "mean", "seed": 0}))
-    assert seen == [{"scaler": "none", "model": "mean", "seed": 0}]
-    assert type(seen[0]) is dict
-
-
-def test_values_that_appear_later_can_be_chosen_and_count_as_undecided():
-    rare = {f"x{i}": range(10) for i in range(6)}
-    rare["y"] = lambda chosen: [0, 1] if any(chosen[f"x{i}"] for i in range(6)) else [0, 1, 2]
-    problem = Choices(rare, pipeline)
-    assert problem.layout.categories[-1] == 2
-    leaf = problem.leaf({**{f"x{i}": 0 for i in range(6)}, "y": 2})
-    assert problem.codes([leaf])[0, -1] == -1
-    assert problem.decode(problem.encode(leaf)) == leaf
-    assert problem.neighbours(problem.codes([leaf])[0], 100, np.random.default_rng(0)).min() >= -1
-
-
-def test_values_that_json_does_not_know_are_journalled_by_their_number():
-    problem = Choices({"f": [math.sin, math.cos], "x": [math.inf, 1.0]}, pipeline)
-    leaf = problem.leaf({"f": math.cos, "x": math.inf})
-    assert problem.encode(leaf) == [["f", {"option": 1}], ["x", {"option": 0}]]
-    assert problem.decode(problem.encode(leaf)) == leaf
-
-
-@pytest.mark.parametrize(
-    ("places", "message"),
-    [
-        ({}, "at least one"),
-        ({"a": []}, "options of 'a' are empty"),
-        ({"a": "xyz"}, r"are the text 'xyz': pass a list"),
-        ({"a": {1, 2}}, "must be in an order"),
-        ({"a": [1, [2]]}, r"contain \[2\], which is not hashable"),
-        ({"a": [1, 2, 1.0]}, r"contain 1.0 twice"),
-        ({"a": 3}, "must be a list, got 3"),
-        ({1: [2]}, "must be text, got 1"),
-        ([("a", [1]), ("a", [2])], "'a' is listed twice"),
-        ({"a": lambda chosen: chosen["b"], "b": [1]}, "look at 'b', which is decided later"),
-        ({"a": lambda chosen: chosen["z"], "b": [1]}, "look at 'z', which is not a place"),
-        ({"a": [1], "b": lambda chosen: 1 / 0}, "options of 'b' for {'a': 1} failed .ZeroDivisionError"),
-        ({"a": [1], "b": lambda chosen: None, "c": lambda chosen: [chosen["b"]]}, r"\.get\(name\)"),
-        ({"a": [1], "b": lambda chosen: [[1]]}, r"contain \[1\], which is not hashable"),
-    ],
-)
-def test_places_that_cannot_be_are_refused_by_name(places, message):
-    with pytest.raises(ds.ProblemError, match=message):
-        Choices(places, pipeline)
-
-
-def test_leaves_that_cannot_be_are_refused():
-    problem = conditional()
-    good = {"scaler": "none", "model": "mean", "seed": 0}
-    for bad, message in [
-        ({**good, "seed": 3}, "3 cannot be chosen for 'seed'"),
-        ({**good, "C": 1.0}, "'C' is not a choice beside"),
-        ({"scaler": "none"}, "'model' .* is not chosen"),
-    ]:
-        with pytest.raises(ds.ProblemError, match=message):
-            problem.leaf(bad)
-    search = ds.Search.default(problem, seed=0)
-    search.tell(problem.leaf(good), 1.0)
-    with pytest.raises(ds.ProblemError, match="give a dictionary"):
-        search.tell((1, 2), 1.0)
 
 
 def test_orders_and_sequences_that_cannot_be_are_refused():
@@ -765,7 +496,7 @@ def test_orders_are_all_permutations():
     assert set(leaves_of(PROBLEMS["selection"]())) == set(permutations("abcde", 3))
 
 
-@pytest.mark.parametrize("base", [plain, PROBLEMS["order"], PROBLEMS["fixed"]])
+@pytest.mark.parametrize("base", [PROBLEMS["order"], PROBLEMS["fixed"]])
 def test_a_subclass_with_other_actions_inherits_no_arrays(base):
     kind = type(base())
 
@@ -779,14 +510,3 @@ def test_a_subclass_with_other_actions_inherits_no_arrays(base):
     assert Space(problem).coding is None
     assert Space(problem).random_leaf is None
     assert Space(ds.as_tree(base())).coding is None
-
-
-def test_searches_find_the_best():
-    target = dict(zip("abcd", (3, 1, 4, 1), strict=True))
-    found = ds.search(
-        Choices({name: range(5) for name in "abcd"}, lambda c: -sum(abs(c[n] - target[n]) for n in c)),
-        budget=80,
-        seed=0,
-    )
-    assert found.best_state == target
-    assert found.best_path == tuple(Decision(name, value) for name, value in target.items())

@@ -153,6 +153,6 @@ def test_thousands_of_numbers_are_searched(stated):
 
 def test_none_beside_numbers_is_an_option_like_any_other():
     problem = ds.problems.Choices({"depth": [None, *range(1, 30)], "x": ["ab"]}, lambda c: 0.0)
-    place = problem.layout.numbers[0]
+    place = problem.coding.layout.numbers[0]
     assert np.isnan(place[0])
     assert place[1:].tolist() == list(range(1, 30))

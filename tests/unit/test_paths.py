@@ -3,13 +3,11 @@
 from dataclasses import dataclass
 
 import numpy as np
-import pytest
 
 import dagsearch as ds
 from dagsearch.covariances import Views
 from dagsearch.methods import natural_covariance
 from dagsearch.space import Space
-from dagsearch.space.survey import Question, Rules, Walk
 
 LAYERS, WIDTHS, RATES = ("conv", "dense", "stop"), (8, 16, 32, 64), (0.1, 0.01, 0.001)
 
@@ -159,40 +157,3 @@ def test_what_is_offered_without_end_is_left_to_other_covariances():
             return Net(layers, action, 0.1 if len(layers) == 3 else None)
 
     assert Space(Wide()).coding is None
-
-
-def question(name, options, cache={}):  # noqa: B006
-    return cache.setdefault((name, options), Question(name, options))
-
-
-def walk_of(**answers):
-    asked = {
-        "a": question("a", (1, 2, 3)),
-        "b": question("b", (1, 2)),
-        "c": question("c", tuple(range(50))),
-        "d": question("d", ("x", "y")),
-    }
-    return Walk(tuple(asked[name] for name in answers), tuple(answers.values()))
-
-
-def test_rules_explain_what_is_asked_by_few_answers():
-    # d is asked if a is 1; c, which differs on every walk, would explain it, too.
-    walks = [
-        walk_of(a=a, b=b, c=10 * a + b, **({"d": "x"} if a == 1 else {})) for a in (1, 2, 3) for b in (1, 2)
-    ]
-    rules = Rules(walks)
-    assert rules.steering == {"a"}
-    answers = {"a": 1, "b": 2, "c": 49, "d": "y"}  # such a walk was never seen
-    walk, complete = rules.follow(lambda asked: answers[asked.name])
-    assert complete
-    assert walk.values == (1, 2, 49, "y")
-    assert len(rules.every(1000)) == 2 * 50 * (2 + 1 + 1)
-    assert rules.every(100) is None
-
-
-@pytest.mark.parametrize("known", [{}, {"a": 1}, {"a": 2, "b": 1}, {"a": 1, "b": 1, "c": 11}])
-def test_names_that_may_still_be_asked(known):
-    walks = [walk_of(a=a, b=b, c=3, **({"d": "x"} if a == 1 else {})) for a in (1, 2, 3) for b in (1, 2)]
-    chosen = walk_of(**known).chosen if known else Walk((), ()).chosen
-    expected = {"a", "b", "c", "d"} - set(known) - ({"d"} if known.get("a", 1) != 1 else set())
-    assert Rules(walks).open_names(chosen) == expected

@@ -6,12 +6,13 @@ reader of a journal does not have the problem: how leaves are to be read is writ
 
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from dagsearch._internal.order import in_order
+from dagsearch._internal.plain import from_json, to_json
 from dagsearch.errors import ProblemError
 from dagsearch.problem import Action, Problem, State, Step, has_costly_steps
 from dagsearch.problems.choices import NamedChoices
@@ -20,39 +21,10 @@ from dagsearch.problems.sequences import TupleProblem
 from dagsearch.problems.subsets import Subsets
 from dagsearch.space import Space
 
-_TUPLE, _SET = "tuple", "set"
 # Python neither writes nor reads whole numbers of many thousand digits, other readers none beyond floats.
 _LARGEST_BITS = 1024
 # Largest number of labels that a journal holds, of characters of a label or part, and of parts in one text.
 _MOST_LABELS, _LONGEST, _MOST_PARTS = 2000, 80, 60
-
-
-def to_json(value: Any) -> Any:
-    """A value made of numbers, text, tuples and frozensets, in types that JSON has."""
-    if value is None or isinstance(value, (bool, int, float, str)):
-        return value
-    if isinstance(value, np.generic):
-        return to_json(value.item())
-    # A named tuple would come back as a plain one.
-    if type(value) is tuple:
-        return {_TUPLE: [to_json(part) for part in value]}
-    if isinstance(value, Set):
-        parts = [to_json(part) for part in value]
-        return {_SET: sorted(parts, key=repr) if any(map(_lacks_order, parts)) else sorted(parts)}
-    raise TypeError(f"{value!r} of type {type(value).__name__} cannot be written as JSON")
-
-
-def _lacks_order(part: Any) -> bool:
-    """Whether the part cannot be relied on to compare with others: only whole numbers can."""
-    return not isinstance(part, int)
-
-
-def from_json(value: Any) -> Any:
-    """The inverse of :func:`to_json`."""
-    if isinstance(value, dict):
-        ((tag, parts),) = value.items()
-        return {_TUPLE: tuple, _SET: frozenset}[tag](from_json(part) for part in parts)
-    return value
 
 
 def note_to_json(value: Any) -> Any:
@@ -120,7 +92,7 @@ def known_states(space: Space) -> list[State]:
     root: Any = space.problem.root()
     if has_costly_steps(space.problem):
         return [root.state if isinstance(root, Step) else root]
-    return [root, space.random_leaves[0]]
+    return [root] if space.by_run is not None else [root, space.random_leaves[0]]
 
 
 # What a leaf consists of --------------------------------------------------------------------------
@@ -191,7 +163,7 @@ def parts_of(leaf: Any, form: str | None = None, labels: Sequence[str] | None = 
     if form is None:
         form = "choices" if leaf and all(map(_is_pair, leaf)) else "sequence"
     if form == "choices" and all(map(_is_pair, leaf)):
-        return [Part(_shown(name), _shown(value)) for name, value in leaf]
+        return [Part(_shown(part[0]), _shown(part[1])) for part in leaf]
     if form == "set":
         return [Part("", _shown(item, labels)) for item in leaf]
     return [Part(str(place), _shown(item, labels)) for place, item in enumerate(leaf, start=1)]
@@ -220,7 +192,8 @@ def _on_one_line(texts: Sequence[str]) -> str:
 
 
 def _is_pair(part: Any) -> bool:
-    return isinstance(part, list) and len(part) == 2 and isinstance(part[0], str)
+    """Whether a part is a name with its value, and perhaps the options."""
+    return isinstance(part, list) and len(part) in (2, 3) and isinstance(part[0], str)
 
 
 def _shown(value: Any, labels: Sequence[str] | None = None) -> str:

@@ -73,6 +73,8 @@ class _Found(NamedTuple):
     """The reward; ``None`` if the evaluation failed."""
     error: str
     """Why it failed."""
+    reached: Any = None
+    """The leaf that was really evaluated, where that may be another one."""
 
 
 def _lines(descriptor: int, offset: int) -> tuple[list[dict[str, Any]], int]:
@@ -139,7 +141,8 @@ class _Joiner:
             elif self._mine and {"task", "leaf"} <= line.keys():
                 self.tasks.pop(line["task"], None)
                 name = f"{self.log.stem}/{line['task']}"
-                found.append(_Found(name, line["leaf"], line.get("reward"), str(line.get("error", ""))))
+                error, reached = str(line.get("error", "")), line.get("reached")
+                found.append(_Found(name, line["leaf"], line.get("reward"), error, reached))
         return found
 
     @property
@@ -275,8 +278,10 @@ class JoinedPool:
                 task.running.note = {"joined": found.name}
                 if found.reward is None:
                     task.running.future.set_exception(RemoteError(found.error))
-                else:
+                elif found.reached is None:
                     task.running.future.set_result(found.reward)
+                else:
+                    task.running.future.set_result((self._codec.decode(found.reached), found.reward))
 
     def _is_given(self, task: _Task) -> bool:
         own = any(wanted is task.running for _, wanted in self._instead)
@@ -299,6 +304,7 @@ class JoinedPool:
         for one in [one for one in self._results if one.reward is not None]:
             leaf = self._codec.decode(one.leaf)
             if not wanted(leaf):
+                leaf = leaf if one.reached is None else self._codec.decode(one.reached)
                 self._results.remove(one)
                 self._taken.add(one.name)
                 yield leaf, float(one.reward or 0.0), {"joined": one.name}
@@ -519,7 +525,9 @@ class _Joined:
     def _evaluate(self, number: int, leaf: Any) -> None:
         answer: dict[str, Any] = {"task": number, "leaf": leaf}
         outcome = evaluate(self._problem, self._codec.decode(leaf))
-        if outcome.error is None:
+        if isinstance(outcome.reward, tuple):
+            answer["reached"], answer["reward"] = self._codec.encode(outcome.reward[0]), outcome.reward[1]
+        elif outcome.error is None:
             answer["reward"] = outcome.reward
         else:
             answer["error"] = shortened(outcome.described)

@@ -11,10 +11,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dagsearch._internal.checks import is_budget, is_finite
+from dagsearch._internal.plain import to_json
 from dagsearch._internal.texts import shown
 from dagsearch._internal.typing import FloatArray
 from dagsearch.errors import JournalError
-from dagsearch.journal.encoding import Part, moved_parts, moves_to, note_to_json, parts_of, to_json
+from dagsearch.journal.encoding import Part, moved_parts, moves_to, note_to_json, parts_of
 from dagsearch.journal.lines import Event
 from dagsearch.posterior.units import LARGEST_REWARD
 from dagsearch.results import Evaluation, Gaussian, Result, nothing_left

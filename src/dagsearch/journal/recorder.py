@@ -8,10 +8,11 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from dagsearch._internal.deadline import OutOfTime
+from dagsearch._internal.plain import to_json
 from dagsearch._internal.texts import shown
 from dagsearch.covariances import Covariance
 from dagsearch.errors import CovarianceError, JournalError, ProblemError, SearchExhausted
-from dagsearch.journal.encoding import StateCodec, moves_to, note_to_json, to_json
+from dagsearch.journal.encoding import StateCodec, moves_to, note_to_json
 from dagsearch.journal.journal import Journal
 from dagsearch.journal.lines import Event
 from dagsearch.journal.requests import Requests
@@ -105,7 +106,7 @@ class JournalRecorder(Recorder):
         index, proposal = self._search.index, told.proposal
         leaf, expected = index.states[told.row], index.score(told.row)
         predicted = self._search.posterior.of_reward(told.row, told.noise)
-        pending, actions = self._search.data.find(leaf, proposal), None
+        pending, actions = self._search.data.find(told.asked, proposal), None
         if proposal is not None:
             is_pending = pending is not None and proposal is self._search.pending[pending]
             actions = [] if is_pending else numbered(self._search.problem, proposal.actions)
@@ -123,9 +124,10 @@ class JournalRecorder(Recorder):
             **({"known": True} if told.known else {}),
         )
 
-    def forgotten(self, index: int, again: bool, note: Any) -> None:
-        """Record that a pending proposal is taken back."""
-        self._append("forget", pending=index, again=again, note=note_to_json(note))
+    def forgotten(self, index: int, again: bool, note: Any, leaf: State = None) -> None:
+        """Record that a pending proposal is taken back, and which leaf has failed if it is another one."""
+        failed = None if leaf is None else self._codec.encode(leaf)
+        self._append("forget", pending=index, again=again, failed=failed, note=note_to_json(note))
 
     def untold(self, leaf: State, again: bool, note: Any) -> None:
         """Record that every reward of a leaf is taken back."""

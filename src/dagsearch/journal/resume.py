@@ -14,15 +14,16 @@ from contextlib import suppress
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
+from dagsearch._internal.plain import from_json
 from dagsearch._internal.threads import one_thread
 from dagsearch.covariances import Covariance
 from dagsearch.errors import CovarianceError, JournalError, SearchExhausted
-from dagsearch.journal.encoding import StateCodec, from_json
+from dagsearch.journal.encoding import StateCodec
 from dagsearch.journal.fingerprint import check_same, settings_of
 from dagsearch.journal.journal import Journal
 from dagsearch.journal.lines import Event
 from dagsearch.journal.recorder import JournalRecorder, StepRecorder
-from dagsearch.problem import Problem, State, Step, has_costly_steps
+from dagsearch.problem import Action, Problem, State, Step, has_costly_steps
 from dagsearch.recorder import Recorder
 from dagsearch.results import Proposal
 from dagsearch.run.steering import Steered
@@ -205,12 +206,13 @@ class Replay(Recorder):
         if event.kind == "ask":
             self._ask(content)
         elif event.kind == "propose":
-            search.propose(*walked(search.problem, content["actions"]))
+            search.propose(*self._walked(content))
         elif event.kind == "tell":
             search.without_fantasies()
             self._tell(content, self._learnt_after(follower))
         elif event.kind == "forget":
-            search.forget(self._pending(content["pending"]), again=content["again"])
+            failed = None if content.get("failed") is None else self._codec.decode(content["failed"])
+            search.forget(self._pending(content["pending"]), again=content["again"], leaf=failed)
         elif event.kind == "untell":
             search.forget(self._codec.decode(content["leaf"]), again=content["again"])
         elif event.kind == "steer" and content["refused"] is None:
@@ -238,9 +240,16 @@ class Replay(Recorder):
         elif kind != "ask":
             self._first, self.fruitless_runs = None, 0
 
+    def _walked(self, content: Mapping[str, Any]) -> tuple[State, tuple[Action, ...]]:
+        """The leaf of an event, and the actions to it."""
+        if self._search.space.by_run is None:
+            return walked(self._search.problem, content["actions"])
+        leaf = self._codec.decode(content["leaf"])
+        return leaf, tuple(self._search.space.actions_to(leaf))
+
     def _ask(self, content: Mapping[str, Any]) -> None:
         """Make the recorded leaf pending; a descent is made again, for what it adds to the DAG."""
-        search, (leaf, actions) = self._search, walked(self._search.problem, content["actions"])
+        search, (leaf, actions) = self._search, self._walked(content)
         if search.descended is not None:
             with suppress(SearchExhausted):
                 proposal = search.ask()
@@ -256,13 +265,13 @@ class Replay(Recorder):
 
     def _tell(self, content: Mapping[str, Any], learnt: Mapping[str, Any] | None) -> None:
         search = self._search
-        evaluated: Proposal | State = self._codec.decode(content["leaf"])
+        leaf = self._codec.decode(content["leaf"])
+        evaluated: Proposal | State = leaf
         if content["pending"] is not None and content["actions"] == []:
             evaluated = self._pending(content["pending"])
         elif content["actions"] is not None:
-            leaf, actions = walked(search.problem, content["actions"])
-            evaluated = Proposal(leaf, actions)
-        told = search.checked(evaluated, content["reward"], content["noise"], content["seconds"])
+            evaluated = Proposal(*self._walked(content))
+        told = search.checked(evaluated, content["reward"], content["noise"], content["seconds"], leaf)
         told = told._replace(known=content.get("known") is True)
         self._compare(content["expected"], search.index.score(told.row))
         with suppress(CovarianceError):  # this reward was refused in the recorded run, too

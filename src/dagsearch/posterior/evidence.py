@@ -87,6 +87,10 @@ class Evidence:
         self.learnt(rewards)
         return True
 
+    def again(self) -> None:
+        """Learn at the next reward: the covariance is another one."""
+        self._next = 0
+
     def learnt(self, rewards: int) -> None:
         """Set the number of rewards at which to learn again after learning at this number."""
         self._next = math.ceil(self.growth * rewards)

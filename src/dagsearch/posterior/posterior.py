@@ -100,6 +100,21 @@ class Posterior:
                 prior,
             )
 
+    def rebind(self, covariance: Covariance, fresh: int) -> None:
+        """Use a covariance of codes that have grown; its hyperparameters are learnt anew.
+
+        ``fresh`` is the number of rewards, the last ones, that are still to be learnt.
+        """
+        scores = FunctionScores(covariance, cast(JointScores, self.scores).noise)
+        scores.track(self._index.states)
+        known = 0 if self.standardizer.waiting else len(self.told) - fresh
+        if known > 0:
+            rows, rewards, noises = self._all_rewards()
+            scores.condition_all(rows[:known], rewards[:known], noises[:known])
+        self._index.replace_scores(scores)
+        if self.evidence is not None:
+            self.evidence.again()
+
     def settle(self) -> Sequence[Episode]:
         """Stop holding rewards back; returns those that were held back, in the model's units."""
         return self.standardizer.release()

@@ -7,7 +7,7 @@ from dagsearch.problems.orders import Orders
 from dagsearch.problems.paper import DigitsPixels, Synthetic, TicTacToe
 from dagsearch.problems.sequences import Prefix, Sequences
 from dagsearch.problems.subsets import Partial, Size, Subsets
-from dagsearch.space.survey import Chosen, Decision
+from dagsearch.space.chosen import Chosen, Decision
 
 __all__ = [
     "END",

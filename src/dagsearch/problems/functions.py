@@ -1,48 +1,51 @@
 """A function that chooses, as a problem."""
 
-import logging
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from functools import partial
+from contextlib import suppress
+from copy import copy
+from random import Random
 from typing import Any, Final, TypeVar
 
+from dagsearch._internal.plain import from_json, to_json
+from dagsearch._internal.typing import IntArray
 from dagsearch.errors import ProblemError
-from dagsearch.problem import takes
+from dagsearch.problem import DefinedByRun, takes
 from dagsearch.problems.choices import NamedChoices
-from dagsearch.problems.lookahead import MOST_STEPS, Watch
-from dagsearch.problems.options import as_tuple, identified
-from dagsearch.space.survey import NOT_TWICE, Answer, Chosen, Options, Question, Survey, Walk
-
-logger = logging.getLogger(__name__)
+from dagsearch.problems.options import as_tuple, checked_options, identified
+from dagsearch.space.chosen import REST, Chosen, Decision, Options, Question
 
 T = TypeVar("T")
 
-# Largest number of choices on one way, and how often a function may ask for them: more look endless.
+# Largest number of choices in one run: more look endless.
 _MOST_CHOICES: Final = 2_000
-_MOST_CALLS: Final = 100_000
-# Number of choices on a way without end that an error shows.
+# How often the rest of the choices can be made at random after the same choices.
+_RANDOM = tuple(Decision(REST, seed) for seed in range(2_048))
+# Number of choices of an endless run that an error shows.
 _SHOWN: Final = 5
-# A function that computes before it chooses is told so the third time: at first it may import something.
-_OFTEN: Final = 3
+# What is no option of any choice.
+_NOTHING: Final = object()
 
 
-class FunctionProblem(NamedChoices):
+class FunctionProblem(NamedChoices, DefinedByRun):
     """The choices of a function, to make its result as large as possible.
 
     ``function(choose)`` calls ``choose(name, options)``, which returns one of the options, as often as it
-    likes, and returns a number. Which choices there are is found out by running the function up to the first
-    one that is not decided yet. Before it computes its result it is left, so a function should make all its
-    choices first and compute afterwards.
+    likes, and returns a number. It is called once for every evaluation, and never before: which choices it
+    makes is known as soon as a run has shown it. So the search *suggests* values by name; what the function
+    chooses beyond these is decided at random, and the leaf is what it really chose.
 
-    A state is a :class:`dagsearch.problems.Chosen`: a mapping from names to values.
-    :func:`dagsearch.maximize` and :func:`dagsearch.minimize` search such a problem; :class:`dagsearch.Search`
-    asks and is told about it like any other.
+    A state is a :class:`dagsearch.problems.Chosen`: a mapping from names to values. In a suggestion the name
+    ``"…"`` seeds the choices that it leaves open. :func:`dagsearch.maximize` and :func:`dagsearch.minimize`
+    search such a problem. With ``ask`` and ``tell``, run the function by :meth:`evaluate` and tell the leaf
+    that it chose.
 
     Parameters
     ----------
     function : callable
-        Makes choices and computes a number. If it has a method ``identity() -> str``, as an object with
-        ``__call__`` may have, a journal keeps that text and continues only with a function whose text is
-        equal: a digest of its data, say.
+        Makes choices and computes a number. Which choices it makes, and from which options, must depend on
+        earlier choices alone. If it has a method ``identity() -> str``, as an object with ``__call__`` may
+        have, a journal keeps that text and continues only with a function whose text is equal: a digest of
+        its data, say.
     minimize : bool
         Whether the result is to be as small as possible. The reward is then its negative.
 
@@ -53,10 +56,14 @@ class FunctionProblem(NamedChoices):
     ...     depth = choose("depth", range(1, 9)) if model == "tree" else 0
     ...     return depth
     >>> problem = FunctionProblem(pipeline)
-    >>> problem.actions(problem.root())
-    (Decision(name='model', value='tree'), Decision(name='model', value='linear'))
-    >>> problem.reward(problem.leaf({"model": "tree", "depth": 8}))
-    8
+    >>> problem.evaluate({"model": "tree", "depth": 8})
+    ({'model': 'tree', 'depth': 8}, 8)
+    >>> import dagsearch as ds
+    >>> search = ds.Search.default(problem, seed=0)
+    >>> proposal = search.ask()
+    >>> leaf, reward = problem.evaluate(proposal.leaf)
+    >>> search.tell(proposal, reward, leaf=leaf).leaf == leaf
+    True
     """
 
     def __init__(self, function: Callable[["Choose"], float], minimize: bool = False) -> None:
@@ -67,61 +74,180 @@ class FunctionProblem(NamedChoices):
                 "the function must take one argument, choose, and call choose(name, options): write def "
                 "function(choose)"
             )
-        super().__init__()
         self._function, self.minimize = function, minimize
-        self._busy = 0
-        # A way without an end is often that of the first or the last options.
-        self._ways.found((), lambda asked: asked.options[0])
-        self._ways.found((), lambda asked: asked.options[-1])
-        if self._question(self.root()) is None:
-            raise ProblemError(
-                "the function makes no choice, or hides choose where it cannot be followed: let it call "
-                "choose(name, options), and hand choose to other functions as an argument"
-            )
-        survey = Survey.of_walks(partial(self._ways.found, ()))
-        self._use(survey, has_layout=survey.complete)
+        self._forget()
+
+    def _forget(self) -> None:
+        super().__init__()
+        # What was asked, by the number of its place in the runs; ``None`` where a run has ended.
+        self._asked: dict[int, Question | None] = {}
+        self._after: dict[tuple[int, Hashable], int] = {}  # the place after an answer
+        self._told: set[Chosen] = set()  # leaves without having been run
+
+    def unlearnt(self) -> "FunctionProblem":
+        """The same problem before anything was learnt: every search learns for itself."""
+        fresh = copy(self)
+        fresh._forget()
+        return fresh
+
+    # Evaluations ---------------------------------------------------------------------------------------
+
+    def evaluate(self, leaf: Mapping[str, Any]) -> tuple[Chosen, float]:
+        """Run the function with these choices; what it chose, and its result (negative if it is minimised).
+
+        If the function raises an error, what it had chosen until then is the error's attribute ``asked``.
+        """
+        choose = Choose(leaf)
+        try:
+            result = self._function(choose)
+            if not choose.made:
+                raise ProblemError(
+                    "the function makes no choice: let it call choose(name, options), and hand choose to "
+                    "other functions as an argument"
+                )
+        except Exception as error:
+            if choose.made:
+                with suppress(AttributeError):  # of errors without attributes
+                    error.asked = choose.leaf  # type: ignore[attr-defined]
+            raise
+        return choose.leaf, 0.0 - result if self.minimize and result is not None else result
 
     def reward(self, leaf: Chosen) -> float:
         """The function's result, or its negative if that is to be as small as possible."""
-        choose = _Replay(leaf)
-        result = self._function(choose)
-        choose.check_all_asked()
-        if self.minimize and result is not None:
-            return 0.0 - result
-        return result
+        return self.evaluate(leaf)[1]
+
+    def learn(self, leaf: Chosen, failed: bool = False) -> Chosen:
+        """Learn what a run has asked; returns the leaf without what a suggestion adds.
+
+        ``failed`` says that the run ended by an error: it does not show which choices belong together.
+        """
+        if leaf.options is not None:
+            self._remember(leaf)
+        elif not failed:  # it was told without having been run
+            place = {name: number for number, name in enumerate(self._seen.values)}
+            names = sorted(leaf.keys() - {REST}, key=lambda name: (place.get(name, len(place)), name))
+            leaf = Chosen(tuple(names), tuple([leaf[name] for name in names]))
+            self._told.add(leaf)
+        if not failed:
+            self._seen.learn(leaf)
+        return leaf
+
+    def _remember(self, leaf: Chosen) -> None:
+        """Remember what was asked after which answers."""
+        asked = [*map(self._question, leaf.names, leaf.options or ()), None]
+        number = 0
+        for level, question in enumerate(asked):
+            before = self._asked.get(number)
+            if before is None:
+                self._asked[number] = question
+            elif question is not None and question is not before:  # a run may also end there by an error
+                made = dict(self.items(leaf)[:level])
+                raise ProblemError(
+                    f"after the choices {made!r} the function chose {before!r} first, then "
+                    f"{question!r}: which choices it makes must depend on earlier choices alone, not on "
+                    "random numbers, the time, files or variables that change"
+                )
+            if question is not None:
+                number = self._after.setdefault((number, leaf.chosen[level]), len(self._after) + 1)
+
+    def _question(self, name: str, options: Options) -> Question:
+        """The one question with this name and these options."""
+        return self._questions.setdefault((name, options), Question(name, options))
+
+    # States --------------------------------------------------------------------------------------------
+
+    def actions(self, state: Chosen) -> Sequence[Decision]:
+        """The options of the next choice where a run has shown it, else ways to choose the rest at random."""
+        if REST in state or state in self._told:
+            return ()
+        number = self._follow(state)[1]
+        if number not in self._asked:
+            return _RANDOM
+        question = self._asked[number]
+        return () if question is None else question.decisions
+
+    def _follow(self, wanted: Mapping[str, Any], fill: bool = False) -> tuple[dict[str, Any], int]:
+        """The choices of a run with these values as far as is known, and the number of the place behind them.
+
+        It ends where a value is missing, unless that is to be filled in; then by an option that was not
+        chosen there before, if there is one. The number is −1 where no run has come.
+        """
+        made, number = dict[str, Any](), 0
+        while (question := self._asked.get(number)) is not None:
+            value = wanted.get(question.name, _NOTHING)
+            if value not in question.options:
+                if not fill:
+                    break
+                fresh = [option for option in question.options if (number, option) not in self._after]
+                value = (*fresh, *question.options)[0]
+            made[question.name], number = value, self._after.get((number, value), -1)
+        return made, number
+
+    def leaf(self, choices: Mapping[str, Any]) -> Chosen:
+        """The suggestion, or the leaf if it is known, with these choices."""
+        if not isinstance(choices, Mapping) or not all(isinstance(name, str) for name in choices):
+            raise ProblemError(f"{choices!r} is not a mapping from the names of choices to values")
+        if isinstance(choices, Chosen) and choices.options is not None:
+            return choices
+        made = {name: value for name, value in choices.items() if name != REST}
+        given = Chosen(tuple(made), tuple(made.values()))
+        return given.with_choice(REST, choices.get(REST, 0)) if self.actions(given) else given
+
+    def leaf_of(self, codes: IntArray) -> Chosen:
+        """The leaf with these codes if it is known, else the suggestion of it."""
+        wanted = self._seen.codes.wanted(codes)
+        whole = Chosen(tuple(wanted), tuple(wanted.values()))
+        if whole in self._seen.leaves:
+            return whole
+        made, number = self._follow(wanted, fill=True)
+        if number not in self._asked:  # otherwise the function does not ask for more
+            made = {**made, **{name: wanted[name] for name in wanted if name not in made}, REST: 0}
+        return Chosen(tuple(made), tuple(made.values()))
+
+    def _is_leaf(self, state: Chosen) -> bool:
+        return not state.get(REST)
+
+    def samples(self) -> list[Chosen]:
+        """Leaves like those that were learnt, with random values; the root before there are any."""
+        return self._seen.codes.samples() if self._seen.leaves else [self.root()]
+
+    # For a journal -------------------------------------------------------------------------------------
+
+    def encode(self, state: Chosen) -> list[list[Any]]:
+        """Names and values, and the options if they are known only by the state."""
+        if state.options is None:
+            return [[name, to_json(value)] for name, value in self.items(state)]
+        parts = zip(state.names, state.chosen, state.options, strict=True)
+        return [[name, to_json(value), list(map(to_json, options))] for name, value, options in parts]
+
+    def decode(self, encoded: Sequence[Sequence[Any]]) -> Chosen:
+        """The state that :meth:`encode` was given."""
+        names = tuple([part[0] for part in encoded])
+        values = tuple([from_json(part[1]) for part in encoded])
+        options = tuple([tuple(map(from_json, part[2])) for part in encoded if len(part) > 2])
+        return Chosen(names, values, options if encoded and len(encoded[0]) > 2 else None)
 
     def identity(self) -> str:
-        return identified(super().identity(), self._function)
-
-    def _discover(self, known: Sequence[Hashable], answer: Answer) -> Walk:
-        """Run the function with these answers, but not beyond its last choice."""
-        choose = _Probe(self, known, answer)
-        try:
-            choose.watch.run(self._function)
-        except ProblemError:
-            raise
-        except Exception:
-            if not choose.asked:
-                raise
-            # It will fail in the same way when it is evaluated, where the search can deal with that.
-        return Walk(tuple(choose.asked.values()), tuple(choose.made.values()))
-
-    def _tell_busy(self, name: str) -> None:
-        """Say once that the function computes before it chooses."""
-        self._busy += 1
-        if self._busy == _OFTEN:
-            logger.warning(
-                "the function computes for more than %s steps before it chooses %r. Choices are found by "
-                "running it many times: make all choices first, compute afterwards, load data outside",
-                f"{MOST_STEPS:,}",
-                name,
-            )
+        """What the function says of itself."""
+        return identified("", self._function)
 
 
 class Choose:
-    """What the function is given: ``choose(name, options)`` returns one of the options."""
+    """What the function is given: ``choose(name, options)`` returns one of the options.
 
-    def __call__(self, name: str, options: Iterable[T] = ...) -> T:
+    Parameters
+    ----------
+    suggested : mapping
+        Values by name; what is not among them, or not an option, is chosen at random.
+    """
+
+    def __init__(self, suggested: Mapping[str, Any]) -> None:
+        self._suggested = suggested
+        self.made: dict[str, Any] = {}
+        """The choices so far."""
+        self._options: dict[str, Options] = {}
+
+    def __call__(self, name: str, options: Iterable[T] = ...) -> T:  # type: ignore[assignment]
         """Choose one of the options.
 
         Parameters
@@ -131,77 +257,36 @@ class Choose:
         options : iterable
             Different hashable values, in a fixed order.
         """
-        raise NotImplementedError
-
-
-class _Probe(Choose):
-    """Finds out which choices the function makes."""
-
-    def __init__(self, problem: FunctionProblem, known: Sequence[Hashable], answer: Answer) -> None:
-        self._problem, self._known, self._answer = problem, known, answer
-        self._calls = 0
-        self.watch = Watch(self)
-        self.asked: dict[str, Question] = {}
-        self.made: dict[str, Any] = {}
-
-    def __call__(self, name: str, options: Iterable[T] = ...) -> T:  # type: ignore[assignment]
-        steps = self.watch.called()
         found = _checked(name, options)
-        question = self._problem._asked(name, found, self.made)
-        if steps > MOST_STEPS:
-            self._problem._tell_busy(name)
-        self._count()
-        if name in self.asked:
-            _check_same(name, self.asked[name].options, question.options)
-        else:
-            self.made[name] = self._value(question)
-            self.asked[name] = question
+        if name not in self.made:
+            self._choose(name, found)
+        elif self._options[name] != found:
+            raise ProblemError(
+                f"{name!r} is chosen from {list(self._options[name])!r} and then from {list(found)!r} in the "
+                "same run: give choices with other options another name"
+            )
         return self.made[name]  # type: ignore[no-any-return]
 
-    def _value(self, question: Question) -> Hashable:
-        if len(self.asked) >= len(self._known):
-            return self._answer(question)
-        value = self._known[len(self.asked)]
-        if value not in question.options:
-            raise ProblemError(f"after the choices {self.made!r} came {question!r}: {NOT_TWICE}")
-        return value
-
-    def _count(self) -> None:
-        self._calls += 1
-        if self._calls > _MOST_CALLS or len(self.asked) > _MOST_CHOICES:
+    def _choose(self, name: str, options: Options) -> None:
+        options = checked_options(f"the options of {name!r} after the choices {self.made!r}", options)
+        if len(self.made) == _MOST_CHOICES:
             first = dict(list(self.made.items())[:_SHOWN])
             raise ProblemError(
-                f"the function does not come to an end: on a way that begins with {first!r} it makes more "
-                f"than {_MOST_CHOICES:,} choices, or asks for them more than {_MOST_CALLS:,} times"
+                f"the function does not come to an end: in a run that begins with {first!r} it makes more "
+                f"than {_MOST_CHOICES:,} choices"
             )
+        value = self._suggested.get(name, _NOTHING)
+        if value in options:
+            self.made[name] = options[options.index(value)]  # 1 for 1.0, say
+        else:
+            random = Random(f"{self._suggested.get(REST, 0)} {name}")
+            self.made[name] = random.choice(options)
+        self._options[name] = options
 
-
-class _Replay(Choose):
-    """Gives the function the choices of a leaf."""
-
-    def __init__(self, leaf: Mapping[str, Any]) -> None:
-        self._leaf = leaf
-        self._asked: dict[str, Options] = {}
-
-    def __call__(self, name: str, options: Iterable[T] = ...) -> T:  # type: ignore[assignment]
-        found = _checked(name, options)
-        if name in self._asked:
-            _check_same(name, self._asked[name], found)
-        elif name not in self._leaf or self._leaf[name] not in found:
-            raise ProblemError(
-                f"with the choices {dict(self._leaf)!r} the function chooses {name!r} from {list(found)!r}, "
-                f"which it did not before: {NOT_TWICE}; nor on a copy of choose that is kept in an object"
-            )
-        self._asked[name] = found
-        return found[found.index(self._leaf[name])]  # type: ignore[return-value]
-
-    def check_all_asked(self) -> None:
-        """Raise unless every choice of the leaf was asked for."""
-        if missing := [name for name in self._leaf if name not in self._asked]:
-            raise ProblemError(
-                f"with the choices {dict(self._leaf)!r} the function did not choose {missing[0]!r}, which it "
-                f"did before: {NOT_TWICE}"
-            )
+    @property
+    def leaf(self) -> Chosen:
+        """What was chosen, and from which options."""
+        return Chosen(tuple(self.made), tuple(self.made.values()), tuple(self._options.values()))
 
 
 def _checked(name: Any, options: Any) -> Options:
@@ -212,11 +297,3 @@ def _checked(name: Any, options: Any) -> Options:
     if not isinstance(name, str):
         raise ProblemError(f"the name of a choice must be text, got {name!r}: choose('name', options)")
     return as_tuple(f"the options of {name!r}", options)
-
-
-def _check_same(name: str, before: Options, now: Options) -> None:
-    if before != now:
-        raise ProblemError(
-            f"{name!r} is chosen twice in one run, from {list(before)!r} and from {list(now)!r}: give "
-            "different choices different names"
-        )

@@ -14,6 +14,7 @@ from dagsearch.posterior.base import JointScores
 from dagsearch.posterior.index import Index
 from dagsearch.proposers.base import View
 from dagsearch.results import Proposal
+from dagsearch.space import Coding
 from dagsearch.space.moves import Moves, Points, moves_in
 
 # Number of leaves at a time whose variance is computed: those with the best means.
@@ -183,13 +184,14 @@ class _KnownCodes:
 
     def __init__(self) -> None:
         self._index: Index | None = None
+        self._coding: Coding | None = None
 
     def read(self, index: Index) -> "_KnownCodes":
         """Learn the codes of leaves that are new since the last time."""
         coding, states = index.space.coding, index.states
         assert coding is not None
-        if index is not self._index:  # of another search
-            self._index, self._seen, self._count = index, 0, 0
+        if index is not self._index or coding is not self._coding:  # of another search, or grown
+            self._index, self._coding, self._seen, self._count = index, coding, 0, 0
             self._chosen = np.zeros((0, len(coding.layout.categories)), dtype=np.float32)
             self._rows = np.zeros(0, dtype=np.int64)
             self._row_of: dict[bytes, int] = {}

@@ -86,7 +86,8 @@ class Remaining:
     @cached_property
     def _listed(self) -> list[State] | None:
         """All leaves; ``None`` if they are many, or not known."""
-        coding = self._index.space.coding
+        space = self._index.space
+        coding = None if space.by_run is not None else space.coding  # of which more may be seen
         rows = None if coding is None or coding.every is None else coding.every(_MOST_LISTED)
         return None if coding is None or rows is None else list(map(coding.leaf_of, rows))
 

@@ -58,7 +58,7 @@ class Given(NamedTuple):
                 search.take(told._replace(known=True))
         evaluated = {key(one.leaf) for one in search.history}
         for first in self.start:
-            leaf = first.leaf
+            leaf = first.leaf if search.space.by_run is None else search.space.as_leaf(dict(first.leaf))
             if key(leaf) in evaluated or search.index.is_closed(leaf):  # as it is after a failure
                 continue
             if search.data.find(leaf) is None:

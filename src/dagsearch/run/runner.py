@@ -17,7 +17,7 @@ from dagsearch._internal.texts import described, shortened, shown
 from dagsearch._internal.wiring import wiring
 from dagsearch.errors import DagSearchError, EvaluationError, JournalError, ProblemError, SearchExhausted
 from dagsearch.posterior.units import LARGEST_REWARD
-from dagsearch.problem import Edge, State, has_costly_steps, takes
+from dagsearch.problem import DefinedByRun, Edge, State, has_costly_steps, takes
 from dagsearch.results import Evaluation, Proposal, Result
 from dagsearch.run.pools import Pool, Running, breakdown, make_pool
 from dagsearch.run.steering import Request, Steered
@@ -353,16 +353,22 @@ def tell_or_fail(search: "Search", ended: Running, on_error: OnError) -> Evaluat
     """
     proposal, leaf = ended.proposal, ended.proposal.leaf
     try:
-        return search.tell(proposal, _outcome_of(ended), note=ended.note)
+        found = _outcome_of(ended)
+        if isinstance(found, tuple):  # with the leaf that was really evaluated
+            return search.tell(proposal, found[1], leaf=found[0], note=ended.note)
+        return search.tell(proposal, found, note=ended.note)
     except _Failed as failed:
         error: BaseException = failed.error
     except ProblemError as wrong:  # what can be done where a step has led is said wrongly
         if not isinstance(leaf, Edge):
             raise
         error = wrong
-    problem_with_it = described(error)
+    problem_with_it, failed = described(error), dict[str, Any]()
+    if isinstance(search.problem, DefinedByRun):
+        failed["leaf"] = search.space.failed(error)
     if isinstance(on_error, str):
-        search.forget(proposal, again=False, note={"failure": problem_with_it, **(ended.note or {})})
+        note = {"failure": problem_with_it, **(ended.note or {})}
+        search.forget(proposal, again=False, note=note, **failed)
     if on_error == "raise":
         failure = EvaluationError(
             f"evaluating {leaf!r} failed after {len(search.history)} evaluations "
@@ -373,7 +379,7 @@ def tell_or_fail(search: "Search", ended: Running, on_error: OnError) -> Evaluat
         failure.result = search.result()
         raise failure from error
     logger.warning("evaluating %r failed (%s)", leaf, problem_with_it)
-    return None if on_error == "skip" else search.tell(proposal, float(on_error))
+    return None if on_error == "skip" else search.tell(proposal, float(on_error), **failed)
 
 
 class _Failed(Exception):

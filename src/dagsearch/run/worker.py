@@ -21,7 +21,7 @@ import cloudpickle
 
 from dagsearch._internal.texts import described, shortened
 from dagsearch.posterior.units import checked_reward
-from dagsearch.problem import Edge, Problem, State
+from dagsearch.problem import DefinedByRun, Edge, Problem, State
 from dagsearch.run.forks import only_here
 from dagsearch.run.programs import end_programs
 
@@ -78,13 +78,21 @@ class Outcome(NamedTuple):
 
 
 def evaluated(problem: Any, leaf: State) -> Any:
-    """The expensive call: the reward of a leaf, or a costly step."""
-    return problem.expand(*leaf) if isinstance(leaf, Edge) else problem.reward(leaf)
+    """The expensive call: the reward of a leaf, with the leaf if only now it is known, or a costly step."""
+    if isinstance(leaf, Edge):
+        return problem.expand(*leaf)
+    return problem.evaluate(leaf) if isinstance(problem, DefinedByRun) else problem.reward(leaf)
 
 
 def checked_outcome(found: Any, leaf: State) -> Any:
     """What :func:`evaluated` has returned; raises if it is a reward that a search cannot learn from."""
-    return found if isinstance(leaf, Edge) else checked_reward(found, leaf)
+    if isinstance(leaf, Edge):
+        return found
+    return (
+        (found[0], checked_reward(found[1], found[0]))
+        if isinstance(found, tuple)
+        else checked_reward(found, leaf)
+    )
 
 
 def evaluate(problem: Problem, leaf: State) -> Outcome:

@@ -1,154 +1,269 @@
-"""Ways through named questions as arrays: one place per name, one category per value."""
+"""Named choices as arrays: one place per name, one category per value, as far as they were seen."""
 
-from collections.abc import Callable, Hashable
-from typing import Final
+from collections import Counter
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, Final
 
 import numpy as np
 
-from dagsearch._internal.typing import IntArray
-from dagsearch.problem import Layout
+from dagsearch._internal.typing import BoolArray, IntArray
+from dagsearch.problem import Action, Coding, Layout, State
+from dagsearch.space.chosen import Chosen, Options
 from dagsearch.space.moves import OtherOptions, draw_moves, product_of
 from dagsearch.space.numbers import numbers_of_places
-from dagsearch.space.survey import Answer, Chosen, Options, Question, Survey, Walk
+from dagsearch.space.walks import shape_rng
 
-# What is no option of any question.
-_NOTHING: Final = object()
-# Largest number of changes that make other choices appear or disappear: each is completed by a walk.
-_MOST_COMPLETED: Final = 16
-# Number of ways in which a neighbour is completed if its change makes new choices appear.
+# Random leaves show which values there are: until so many in a row show nothing new, or so many in all.
+_QUIET: Final = 64
+_MOST_WALKS: Final = 2_000
+# Number of ways in which a neighbour is completed if its change makes other choices appear.
 _COMPLETIONS: Final = 3
+# Number of leaves by which covariances are scaled.
+_SAMPLES: Final = 64
+# What is no option of any choice.
+_NOTHING: Final = object()
+
+Answer = Callable[[str, Options], Hashable]
+"""Chooses one of the options of a name."""
 
 
-class NamedCodes:
-    """Codes of ways through questions, as a survey found them.
+class Seen:
+    """The names and options that leaves have shown.
+
+    Names are kept in the order in which they are asked, so that a choice depends on earlier places only.
 
     Parameters
     ----------
-    survey : Survey
-        Which names and values there are.
-    walk : callable
-        Goes a complete way through the questions as the problem has them.
+    names : sequence of str
+        Names in their order, where it is known beforehand.
     """
 
-    def __init__(self, survey: Survey, walk: Callable[[Answer], Walk]) -> None:
-        self._survey, self._walk = survey, walk
-        self.names, self.values = tuple(survey.values), list(survey.values.values())
+    def __init__(self, names: Sequence[str] = ()) -> None:
+        self.leaves: dict[Chosen, None] = {}
+        """The leaves that were seen, in that order."""
+        self._names = list(names)
+        self._place = {name: number for number, name in enumerate(names)}
+        self._values: dict[str, dict[Hashable, None]] = {}
+        self._counts: Counter[str] = Counter()  # of the leaves that have a name
+        self._codes: NamedCodes | None = None
+
+    def learn(self, leaf: Chosen) -> None:
+        """Learn what was chosen, and from which options."""
+        if leaf in self.leaves:
+            return
+        self.leaves[leaf] = None
+        self._counts.update(leaf.names)
+        before = 0  # where a name that is new belongs
+        asked = leaf.options or [(value,) for value in leaf.chosen]
+        for name, options in zip(leaf.names, asked, strict=True):
+            if name not in self._place:
+                self._names.insert(before, name)
+                for number, later in enumerate(self._names[before:], before):
+                    self._place[later] = number
+            before = self._place[name] + 1
+            self._values.setdefault(name, {}).update(dict.fromkeys(options))
+        if self._codes is not None and self._codes.shape == self._shape():
+            self._codes.add(leaf)
+        else:
+            self._codes = None
+
+    def look_around(self, walk: Callable[[Answer], Chosen]) -> bool:
+        """Learn random leaves until nothing new turns up; returns whether that came about.
+
+        ``walk`` makes a leaf, asking for every choice; half of the leaves have the values that were tried
+        least.
+        """
+        rng, tried, quiet = shape_rng(), Counter[tuple[str, Hashable]](), 0
+
+        def random(name: str, options: Options) -> Hashable:
+            return options[int(rng.random() * len(options))]
+
+        def rare(name: str, options: Options) -> Hashable:
+            fewest = min(tried[name, value] for value in options)
+            return random(name, tuple([value for value in options if tried[name, value] == fewest]))
+
+        for number in range(_MOST_WALKS):
+            leaf, before = walk(rare if number % 2 else random), self._shape()
+            tried.update(zip(leaf.names, leaf.chosen, strict=True))
+            self.learn(leaf)
+            quiet = quiet + 1 if self._shape() == before else 0
+            if quiet == _QUIET:
+                return True
+        return False
+
+    @property
+    def values(self) -> dict[str, tuple[Hashable, ...]]:
+        """The values by name."""
+        return {name: tuple(self._values[name]) for name in self._names if name in self._values}
+
+    @property
+    def optional(self) -> frozenset[str]:
+        """Names that are absent in some leaves."""
+        return frozenset(name for name, count in self._counts.items() if count < len(self.leaves))
+
+    @property
+    def codes(self) -> "NamedCodes":
+        """The arrays; another object whenever places or categories have been added."""
+        if self._codes is None:
+            self._codes = NamedCodes(self.values, self.optional)
+            self._codes.shape = self._shape()
+            for leaf in self.leaves:
+                self._codes.add(leaf)
+        return self._codes
+
+    def _shape(self) -> Any:
+        return [(name, len(self._values.get(name, ()))) for name in self._names], self.optional
+
+
+class NamedCodes:
+    """Codes of choices with some names and values.
+
+    Parameters
+    ----------
+    values : dict
+        The values by name, in the order of the places.
+    optional : collection of str
+        Names that are absent in some leaves: "absent" is one more category of theirs, the last.
+    """
+
+    shape: Any = None
+
+    def __init__(self, values: dict[str, tuple[Hashable, ...]], optional: frozenset[str]) -> None:
+        self.names, self.values = tuple(values), list(values.values())
         """The name of each place, and the value of each of its categories."""
-        self.place = {name: place for place, name in enumerate(self.names)}
-        """The place of each name."""
-        self._code = [{value: code for code, value in enumerate(values)} for values in self.values]
-        optional = np.array([name in survey.optional for name in self.names], dtype=np.bool_)
-        sizes = np.array([len(values) for values in self.values], dtype=np.int64)
-        self._absent: list[int] = np.where(optional, sizes, -1).tolist()
-        self.layout = Layout("places", sizes + optional, numbers_of_places(self.values))
+        self._place = {name: place for place, name in enumerate(self.names)}
+        self._code = [{value: code for code, value in enumerate(known)} for known in self.values]
+        may_lack = np.array([name in optional for name in self.names], dtype=np.bool_)
+        self._sizes = np.array([len(known) for known in self.values], dtype=np.int64)
+        self._absent = np.where(may_lack, self._sizes, -1)
+        self.layout = Layout("places", self._sizes + may_lack, numbers_of_places(self.values))
         """One place per name; the category is the number of the value, or "absent"."""
         self._changes = OtherOptions(self.layout)
-        self._codes_of: dict[Question, IntArray] = {}
-        self._is_steering = np.array([name in survey.steering for name in self.names], dtype=np.bool_)
+        self._rows: list[list[int]] = []
+        self._known: IntArray = np.empty((0, len(self.names)), dtype=np.int64)
+        self._following: dict[tuple[int, int], tuple[BoolArray, BoolArray, IntArray]] = {}
+
+    def add(self, leaf: Chosen) -> None:
+        """Take a leaf as an example of which names go together."""
+        self._rows.append(self.row(leaf, complete=True))
+        self._following.clear()
+
+    def coding(
+        self,
+        leaf_of: Callable[[IntArray], State],
+        path_to: Callable[[State], Sequence[Action]],
+        is_leaf: Callable[[Chosen], bool],
+    ) -> Coding:
+        """The codes of a problem's states; ``leaf_of`` and ``path_to`` are the problem's."""
+
+        def codes(states: Sequence[Chosen]) -> IntArray:
+            rows = [self.row(state, is_leaf(state)) for state in states]
+            return np.array(rows, dtype=np.int64).reshape(len(rows), len(self.names))
+
+        return Coding(self.layout, codes, leaf_of, path_to, self.every, self.neighbours)
 
     def row(self, chosen: Chosen, complete: bool) -> list[int]:
-        """Codes of some choices; those that are not made are undecided, or absent if they cannot be made."""
-        if not self._survey.steering:
-            row = [-1] * len(self.names)
-        elif complete:
-            row = self._absent.copy()
-        else:
-            open_names = self._survey.rules.open_names(chosen)
-            pairs = zip(self.names, self._absent, strict=True)
-            row = [-1 if name in open_names else absent for name, absent in pairs]
-        return self._filled(row, chosen)
+        """Codes of some choices: −1 where nothing is decided, and where the value was not seen.
 
-    def _filled(self, row: list[int], chosen: Chosen) -> list[int]:
-        place_of, code_of = self.place, self._code
+        A name before the last one that is chosen is absent, because names are asked in their order.
+        """
+        place_of, code_of = self._place, self._code
+        row: list[int] = self._absent.tolist()
+        last = -1
         for name, value in zip(chosen.names, chosen.chosen, strict=True):
             if name in place_of:
                 place = place_of[name]
                 row[place] = code_of[place].get(value, -1)
-        return row
+                last = max(last, place)
+        return row if complete else row[: last + 1] + [-1] * (len(row) - last - 1)
 
-    def walk_of(self, codes: IntArray) -> Walk:
-        """The way with these codes; the first option is chosen where a code does not fit."""
-        return self._walk(self._answers(codes, lambda options: options[0]))
-
-    def likely_walk_of(self, codes: IntArray) -> Walk:
-        """The same as far as the survey knows, without asking the problem."""
-        return self._guessed(self._answers(codes, lambda options: options[0]))
-
-    def _answers(self, codes: IntArray, otherwise: Callable[[Options], Hashable]) -> Answer:
-        """Answers with the value that the codes give to a name, or ``otherwise`` if it is not an option."""
+    def wanted(self, codes: IntArray) -> dict[str, Any]:
+        """The values of a row of codes by name, in the order of the places."""
         places = zip(self.names, self.values, codes.tolist(), strict=True)
-        wanted = {name: values[code] for name, values, code in places if 0 <= code < len(values)}
+        return {name: known[code] for name, known, code in places if 0 <= code < len(known)}
 
-        def answer(question: Question) -> Hashable:
-            value = wanted.get(question.name, _NOTHING)
-            return value if value in question.options else otherwise(question.options)
+    def answer(self, codes: IntArray) -> Answer:
+        """Answers with the values of a row of codes; the first option where none of them fits."""
+        wanted = self.wanted(codes)
+        return lambda name, options: wanted[name] if wanted.get(name, _NOTHING) in options else options[0]
 
-        return answer
+    def every(self, most: int) -> IntArray | None:
+        """Codes of all leaves, if every name is always asked; ``None`` otherwise, or if they are more."""
+        return None if (self._absent >= 0).any() else product_of(self._sizes, most)
+
+    def samples(self) -> list[Chosen]:
+        """Leaves like those that were seen, with random values; at least one must have been seen."""
+        rng, found = shape_rng(), list[Chosen]()
+        for number in (rng.random(_SAMPLES) * len(self._rows)).astype(np.int64).tolist():
+            row = self.known[number]
+            random = (rng.random(len(row)) * self._sizes).astype(np.int64)
+            wanted = self.wanted(np.where(row == self._absent, row, random))
+            found.append(Chosen(tuple(wanted), tuple(wanted.values())))
+        return found
+
+    # Neighbours ----------------------------------------------------------------------------------------
+
+    @property
+    def known(self) -> IntArray:
+        """Codes of the leaves that were seen, shape ``(leaves, names)``."""
+        if len(self._known) < len(self._rows):
+            self._known = np.array(self._rows, dtype=np.int64)
+        return self._known
 
     def neighbours(self, codes: IntArray, count: int, rng: np.random.Generator) -> IntArray:
-        """Codes of ways with one choice changed, each once: all, or ``count`` of them at random.
+        """Codes of leaves with one choice changed, each once: all, or ``count`` of them at random.
 
-        Where the change decides which other choices there are, these keep their values if they can. Those
-        that appear, and those whose value is not an option any more, are drawn, in several ways if there is
-        room for them. What is asked is what the survey was asked; :meth:`walk_of` asks the problem itself.
+        Which other choices such a leaf has is not known before it is evaluated: it is taken to have those
+        that all leaves with the changed value have, and to lack those that none of them has.
         """
-        if not self._survey.steering:
+        if not (self._absent >= 0).any():
             return self._changes.around(codes, count, rng)
         place, code = self._changed(codes, count, rng)
         rows = np.tile(codes, (place.size, 1))
         rows[np.arange(place.size), place] = code
-        steered = rows[self._is_steering[place]]
-        if len(steered) > _MOST_COMPLETED:
-            steered = steered[rng.choice(len(steered), _MOST_COMPLETED, replace=False)]
-        if len(steered) == 0:
-            return rows
-        kept = rows[~self._is_steering[place]]
-        ways = min(max((count - len(kept)) // len(steered), 1), _COMPLETIONS)
-        completed = [self._completed(row, rng) for row in np.repeat(steered, ways, axis=0)]
-        return np.concatenate([kept, np.unique(completed, axis=0)])
+        return self._completed(rows, place, rng)
 
     def _changed(self, codes: IntArray, count: int, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
-        """Place and new category of changes of single choices in the branch of a leaf."""
-        walk = self.likely_walk_of(codes)
-        found, places = list[IntArray](), list[int]()
-        for question in walk.questions:
-            place = self.place.get(question.name)
-            if place is not None:
-                others = self._options_of(question, place, int(codes[place]), rng)
-                found.append(others[others != codes[place]])
-                places.append(place)
+        """Place and new category of changes of single choices that the leaf has."""
+        places = np.flatnonzero((codes >= 0) & (codes != self._absent))
+        found = []
+        for place in places.tolist():
+            own, ladder = int(codes[place]), self._changes.ladders.get(place)
+            others = np.arange(self._sizes[place]) if ladder is None else ladder.around(own, rng)
+            found.append(others[(others != own) & (others != self._absent[place])])
         group, number = draw_moves([len(some) for some in found], count, rng)
         starts = np.cumsum([0, *map(len, found)])[:-1]
-        return np.array(places, dtype=np.int64)[group], np.concatenate(found)[starts[group] + number]
+        return places[group], np.concatenate([np.empty(0, np.int64), *found])[starts[group] + number]
 
-    def _options_of(self, question: Question, place: int, own: int, rng: np.random.Generator) -> IntArray:
-        """Codes of the options of a question that are known; of many numbers near and far ones."""
-        if question not in self._codes_of:
-            code_of = self._code[place]
-            known = [code_of[value] for value in question.options if value in code_of]
-            self._codes_of[question] = np.array(known, dtype=np.int64)
-        some, ladder = self._codes_of[question], self._changes.ladders.get(place)
-        if ladder is None or not 0 <= own < len(self.values[place]):
-            return some
-        around = ladder.around(own, rng)
-        return around if len(some) == len(self.values[place]) else np.intersect1d(around, some)
+    def _completed(self, rows: IntArray, place: IntArray, rng: np.random.Generator) -> IntArray:
+        """Rows of which one place was changed, with the later places that then are there."""
+        if len(rows) == 0:
+            return rows
+        changed = zip(place.tolist(), rows[np.arange(len(rows)), place].tolist(), strict=True)
+        following = [self._follows(*one) for one in changed]
+        later = np.arange(rows.shape[1]) > place[:, None]
+        is_there = rows != self._absent
+        dropped = later & is_there & ~np.array([some for some, _, _ in following])
+        added = later & ~is_there & np.array([always for _, always, _ in following])
+        rows = np.where(dropped, self._absent, rows)
+        ways = [rows[~added.any(axis=1)]]
+        for row in np.flatnonzero(added.any(axis=1)).tolist():
+            examples = following[row][2]
+            some = np.repeat(rows[row : row + 1], _COMPLETIONS, axis=0)
+            like = self.known[examples[(rng.random(_COMPLETIONS) * len(examples)).astype(np.int64)]]
+            random = (rng.random(some.shape) * self._sizes).astype(np.int64)
+            random[0] = like[0]
+            ways.append(np.where(added[row], random, some))
+        return np.unique(np.concatenate(ways), axis=0)
 
-    def _completed(self, codes: IntArray, rng: np.random.Generator) -> list[int]:
-        """The codes of a leaf with random options where codes do not fit."""
-        random = rng.random
-        walk = self._guessed(self._answers(codes, lambda options: options[int(random() * len(options))]))
-        return self._filled(self._absent.copy(), walk.chosen)
-
-    def _guessed(self, answer: Answer) -> Walk:
-        """One complete way through the choices by the rules of the survey, or else as the problem has it."""
-        walk, complete = self._survey.rules.follow(answer)
-        return walk if complete else self._walk(answer)
-
-    def every(self, most: int) -> IntArray | None:
-        """Codes of all ways as the survey found them, one row each; ``None`` if they are more."""
-        if not self._survey.steering:
-            return product_of(np.array([len(values) for values in self.values]), most)
-        ways = self._survey.rules.every(most)
-        if ways is None:
-            return None
-        return np.array([self._filled(self._absent.copy(), way.chosen) for way in ways], dtype=np.int64)
+    def _follows(self, place: int, code: int) -> tuple[BoolArray, BoolArray, IntArray]:
+        """Which names some, and all, of the seen leaves with a category at a place have; these leaves."""
+        found = self._following.get((place, code))
+        if found is None:
+            examples = np.flatnonzero(self.known[:, place] == code)
+            is_there = self.known[examples] != self._absent
+            some, always = is_there.any(axis=0), is_there.all(axis=0)
+            if len(examples) == 0:  # nothing is known about this value
+                some, always = ~some, ~always
+            found = self._following[place, code] = some, always, examples
+        return found

@@ -5,7 +5,6 @@ where they are asked repeatedly on one path. So a network has a first, a second 
 a pipeline the settings of the model that it has, wherever on the path they are asked.
 """
 
-from collections import Counter
 from collections.abc import Hashable, Sequence
 from contextlib import suppress
 from typing import Any
@@ -15,9 +14,9 @@ import numpy as np
 from dagsearch._internal.typing import IntArray
 from dagsearch.errors import ProblemError
 from dagsearch.problem import Action, Coding, Problem, State
-from dagsearch.space.named import NamedCodes
+from dagsearch.space.chosen import Chosen, Options
+from dagsearch.space.named import Answer, Seen
 from dagsearch.space.numbers import MOST_NAMES
-from dagsearch.space.survey import Answer, Asked, Chosen, Options, Question, Survey, Walk
 from dagsearch.space.walks import Path
 
 # Number of paths on which it is tried whether decisions can be exchanged.
@@ -39,82 +38,64 @@ class DecidedPaths:
 
     def __init__(self, problem: Problem, key: Any) -> None:
         self._problem, self._key = problem, key
-        self._numbers: dict[Options, int] = {}
-        self._questions: dict[tuple[Options, int], Question] = {}
+        self._names: dict[tuple[Options, int], str] = {}
         self._ways: dict[Hashable, Chosen] = {}
-        self._asked = Asked(self._discover)
-        survey = Survey.of_walks(lambda answer: self._asked.found((), answer))
-        self._complete = survey.complete
-        self._codes = NamedCodes(survey, self._asked.walk)
+        self._seen = Seen()
+        self._complete = self._seen.look_around(lambda answer: self._walked((), answer)[0])
 
     def coding(self) -> Coding | None:
         """How states are written as codes; ``None`` if too much is offered to know it all."""
-        layout = self._codes.layout
-        numbers = layout.numbers or [None] * len(layout.categories)
-        sizes = [size for size, known in zip(layout.categories, numbers, strict=True) if known is None]
+        codes = self._seen.codes
+        numbers = codes.layout.numbers or [None] * len(codes.names)
+        sizes = [size for size, known in zip(codes.layout.categories, numbers, strict=True) if known is None]
         if not self._complete or sum(sizes) > MOST_NAMES:
             return None
-        codes = self._codes
-        return Coding(layout, self.codes, self._leaf_of, self._path_to, codes.every, codes.neighbours)
+        neighbours, every = codes.neighbours, codes.every
+        return Coding(codes.layout, self._codes, self._leaf_of, self._path_to, every, neighbours)
 
     def learn(self, actions: Sequence[Action]) -> None:
         """Remember which states these actions lead to; nothing if they do not lead to a leaf."""
         with suppress(ProblemError, ValueError, TypeError, LookupError):  # the root may have moved since
-            self._reached(actions)
+            self._walked(actions, lambda name, options: options[0])
 
-    def _reached(self, actions: Sequence[Action]) -> State:
-        return self._walked(actions, lambda question: question.options[0])[1]
-
-    def _discover(self, known: Sequence[Hashable], answer: Answer) -> Walk:
-        return self._walked(known, answer)[0]
-
-    def _walked(self, known: Sequence[Hashable], answer: Answer) -> tuple[Walk, State]:
+    def _walked(self, known: Sequence[Hashable], answer: Answer) -> tuple[Chosen, State]:
         """A walk through the problem and its leaf; which decisions lead to the states is remembered."""
-        problem, state, asked = self._problem, self._problem.root(), Counter[Options]()
-        questions, chosen = list[Question](), Chosen()
+        problem, state, asked = self._problem, self._problem.root(), list[Options]()
+        chosen = Chosen()
         if len(self._ways) > _REMEMBERED:
             self._ways.clear()
         while len(offered := problem.actions(state)) > 0:
             options = tuple(offered)
-            asked[options] += 1
-            question = self._question(options, asked[options])
-            value = known[len(questions)] if len(questions) < len(known) else answer(question)
-            questions.append(question)
-            chosen = chosen.with_choice(question.name, value)
-            state = problem.step(state, value)
+            asked.append(options)
+            name = self._name(options, asked.count(options))
+            value = known[len(chosen)] if len(chosen) < len(known) else answer(name, options)
+            if value not in options:
+                raise ProblemError(f"{value!r} is not offered at {state!r}")
+            chosen, state = chosen.with_choice(name, value), problem.step(state, value)
             self._ways.setdefault(self._key(state), chosen)
-        return Walk(tuple(questions), chosen.chosen), state
+        return Chosen(chosen.names, chosen.chosen, tuple(asked)), state
 
-    def _question(self, options: Options, times: int) -> Question:
-        found = self._questions.get((options, times))
-        if found is None:
-            number = self._numbers.setdefault(options, len(self._numbers))
-            found = self._questions[options, times] = Question(f"question {number}, time {times}", options)
-        return found
+    def _name(self, options: Options, times: int) -> str:
+        return self._names.setdefault((options, times), f"question {len(self._names)}")
 
-    def codes(self, states: Sequence[State]) -> IntArray:
+    def _codes(self, states: Sequence[State]) -> IntArray:
         """Codes of states, −1 where a decision is not made or not known."""
-        rows = [self._row(state) for state in states]
-        return np.array(rows, dtype=np.int64).reshape(-1, len(self._codes.names))
-
-    def _row(self, state: State) -> list[int]:
-        chosen = self._way(state)
-        if chosen is None:
-            return [-1] * len(self._codes.names)
-        return self._codes.row(chosen, len(self._problem.actions(state)) == 0)
+        rows = []
+        for state in states:
+            chosen, codes = self._way(state), self._seen.codes
+            complete = chosen is not None and len(self._problem.actions(state)) == 0
+            rows.append([-1] * len(codes.names) if chosen is None else codes.row(chosen, complete))
+        return np.array(rows, dtype=np.int64).reshape(-1, len(self._seen.codes.names))
 
     def _way(self, state: State) -> Chosen | None:
         """The decisions that lead to a state; of a tuple these may be its elements."""
         key = self._key(state)
         if key not in self._ways and type(state) is tuple:
-            try:
-                self._asked.question(Chosen(tuple(map(str, range(len(state)))), state))
-            except (ProblemError, ValueError, TypeError, LookupError):
-                return None  # they are not
+            self.learn(state)
         return self._ways.get(key)
 
     def _leaf_of(self, codes: IntArray) -> State:
-        return self._reached(self._codes.walk_of(codes).values)
+        return self._walked((), self._seen.codes.answer(codes))[1]
 
     def _path_to(self, leaf: State) -> list[Action]:
         chosen = self._way(leaf)

@@ -5,13 +5,23 @@ from collections import deque
 from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from contextlib import suppress
 from functools import cached_property, partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from dagsearch._internal.typing import IntArray
 from dagsearch.errors import ProblemError
-from dagsearch.problem import LONGEST_PATH, MAX, MIN, Action, Coding, Problem, State, is_current
+from dagsearch.problem import (
+    LONGEST_PATH,
+    MAX,
+    MIN,
+    Action,
+    Coding,
+    DefinedByRun,
+    Problem,
+    State,
+    is_current,
+)
 from dagsearch.space.paths import DecidedPaths, paths_are_states
 from dagsearch.space.tuples import inferred_coding
 from dagsearch.space.walks import Path, Walk, random_path, shape_rng, step_by_step
@@ -90,7 +100,9 @@ class Space:
     covariance: Any = _member()
 
     def __init__(self, problem: Problem) -> None:
-        self.problem = problem
+        self.by_run = problem.unlearnt() if isinstance(problem, DefinedByRun) else None
+        """The problem, if its leaves are known only when they have been evaluated."""
+        self.problem = problem if self.by_run is None else cast(Problem, self.by_run)
         self._key, self._player = getattr(problem, "key", None), getattr(problem, "player", None)
 
     @classmethod
@@ -187,6 +199,8 @@ class Space:
     @cached_property
     def random_leaves(self) -> list[State]:
         """Leaves of random walks from the root, the same for every seed."""
+        if self.by_run is not None:
+            return list(self.by_run.samples())
         if self.random_leaf is None and self.allowed is None and not self.has_players:
             return [path.states[-1] for path in self.paths]
         # Random games cost little, and these are the ones by which games were always measured.
@@ -267,6 +281,26 @@ class Space:
             return found
         return None
 
+    def learn(self, leaf: State, failed: bool = False) -> State:
+        """The leaf as it is known once it was evaluated; places and options may have grown."""
+        return leaf if self.by_run is None else self.by_run.learn(leaf, failed)
+
+    def failed(self, error: BaseException) -> State | None:
+        """The leaf at which an evaluation has failed, where that is another one than the proposal's."""
+        leaf = getattr(error, "asked", None)
+        if self.by_run is None or leaf is None:
+            return None
+        leaf = self.by_run.learn(leaf, failed=True)
+        return leaf if len(self.problem.actions(leaf)) == 0 else None  # others have come further
+
+    def grow(self) -> bool:
+        """Examine places and options again; returns whether there are more of them."""
+        if self.by_run is None or self.coding is getattr(self.problem, "coding", None):
+            return False
+        for name in ("coding", "few_codes", "few_leaves", "_few_children", "is_of_one_size", "random_leaves"):
+            self.__dict__.pop(name, None)
+        return True
+
     @cached_property
     def decided(self) -> DecidedPaths | None:
         """The decisions behind the states, where nothing else shows them; ``None`` if they do not matter."""
@@ -314,7 +348,7 @@ class Space:
         """
         problem, state = self.problem, self.problem.root()
         for action in actions:
-            if not _offers(problem.actions(state), action):
+            if self.by_run is None and not _offers(problem.actions(state), action):
                 return None
             state = problem.step(state, action)
         return state if len(problem.actions(state)) == 0 and self.allows(state) else None

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dagsearch.errors import ProblemError
-from dagsearch.problem import LONGEST_PATH, Action, Problem, State
+from dagsearch.problem import LONGEST_PATH, Action, DefinedByRun, Problem, State
 
 Walk = tuple[State, list[Action]]
 """A leaf, and the actions that lead there."""
@@ -66,7 +66,12 @@ def shape_rng() -> np.random.Generator:
 
 
 def numbered(problem: Problem, actions: Sequence[Action]) -> list[int]:
-    """Each action of a path from the root as its index in ``problem.actions(state)``, for a journal."""
+    """Each action of a path from the root as its index in ``problem.actions(state)``, for a journal.
+
+    Nothing where a leaf is known only when it has been evaluated: the leaf then says all.
+    """
+    if isinstance(problem, DefinedByRun):
+        return []
     found, state = [], problem.root()
     for action in actions:
         found.append(_place(problem.actions(state), action))
