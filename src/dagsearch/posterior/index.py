@@ -1,13 +1,12 @@
 """The states that a search has numbered: their keys, and which of them are closed."""
 
 from collections.abc import Hashable, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from dagsearch._internal.arrays import grown
 from dagsearch._internal.deadline import Deadline
-from dagsearch._internal.typing import BoolArray
 from dagsearch.errors import ProblemError
 from dagsearch.posterior.base import Scores
 from dagsearch.problem import Problem, State
@@ -15,39 +14,28 @@ from dagsearch.results import Gaussian
 from dagsearch.space import Space
 
 
-class Table(Protocol):
+class Numbered:
     """States by number."""
-
-    states: list[State]
-    """All states, in the order of their numbers."""
-    closed: BoolArray
-    """Whether nothing is left to evaluate, at the state or below it; with room for more states."""
-
-    def find(self, key: Hashable) -> int:
-        """Number of the state with this key, or −1."""
-
-    def add(self, key: Hashable, state: State, *about: Any) -> int:
-        """Number a new state."""
-
-
-class Leaves:
-    """A table of leaves."""
 
     def __init__(self) -> None:
         self.states: list[State] = []
+        """All states, in the order of their numbers."""
         self.closed = np.zeros(64, dtype=np.bool_)
+        """Whether nothing is left to evaluate, at the state or below it; with room for more states."""
         self._rows: dict[Hashable, int] = {}
 
+    def __len__(self) -> int:
+        return len(self.states)
+
     def find(self, key: Hashable) -> int:
-        """Number of the leaf with this key, or −1."""
+        """Number of the state with this key, or −1."""
         return self._rows.get(key, -1)
 
-    def add(self, key: Hashable, state: State) -> int:
-        """Number a new leaf."""
+    def add(self, key: Hashable, state: State, *about: Any) -> int:
+        """Number a new state."""
         row = self._rows[key] = len(self.states)
         self.states.append(state)
-        if row == self.closed.size:
-            self.closed = grown(self.closed, row + 1)
+        self.closed = grown(self.closed, row + 1)
         return row
 
 
@@ -58,10 +46,10 @@ class Index:
     (:class:`dagsearch.values.explored.Explored`).
     """
 
-    def __init__(self, problem: Problem | Space, scores: Scores, table: Table | None = None) -> None:
+    def __init__(self, problem: Problem | Space, scores: Scores, table: Numbered | None = None) -> None:
         self.space = Space.of(problem)
         self.scores = scores
-        self.table: Table = Leaves() if table is None else table
+        self.table = Numbered() if table is None else table
         self.deadline = Deadline()
         """When the current run must end."""
         self.key = self.space.key

@@ -33,6 +33,7 @@ from dagsearch._internal.arrays import grown
 from dagsearch._internal.compiled import compiled
 from dagsearch._internal.typing import BoolArray, FloatArray, IntArray
 from dagsearch.errors import ProblemError
+from dagsearch.posterior.index import Numbered
 from dagsearch.problem import MIN, State
 
 _NODE_ARRAYS = (
@@ -40,7 +41,6 @@ _NODE_ARRAYS = (
     ("sign", np.int64),
     ("visits", np.int64),
     ("terminal", np.bool_),
-    ("closed", np.bool_),
     ("branching", np.int64),
     ("first", np.int64),
     ("count", np.int64),
@@ -79,14 +79,13 @@ class GraphArrays(NamedTuple):
     edge_action: IntArray
 
 
-class Graph:
+class Graph(Numbered):
     """Nodes, edges, and the dictionary of states."""
 
     level: IntArray
     sign: IntArray
     visits: IntArray
     terminal: BoolArray
-    closed: BoolArray
     branching: IntArray
     first: IntArray
     count: IntArray
@@ -98,8 +97,7 @@ class Graph:
     upper: FloatArray
 
     def __init__(self) -> None:
-        self.states: list[State] = []
-        self._ids: dict[Hashable, int] = {}
+        super().__init__()
         for name, dtype in _NODE_ARRAYS:
             setattr(self, name, np.zeros(64, dtype=dtype))
         self.edge_child = np.zeros(64, dtype=np.int64)
@@ -131,23 +129,15 @@ class Graph:
         self.level[first:] = self.above_leaves[first:] = -1
         self.lower[first:], self.upper[first:] = -np.inf, np.inf
 
-    def __len__(self) -> int:
-        return len(self.states)
-
-    def find(self, key: Hashable) -> int:
-        """The node with this key, or −1."""
-        return self._ids.get(key, -1)
-
-    def add(self, key: Hashable, state: State, sign: int, branching: int) -> int:
+    def add(self, key: Hashable, state: State, sign: int, branching: int) -> int:  # type: ignore[override]
         """A new node without a path to it; ``branching`` is 0 at a leaf."""
         node = len(self.states)
         if node + 1 == self.level.size:  # the last entry stays free, for nodes that are not in the DAG: −1
-            for name, _ in _NODE_ARRAYS:
+            for name in ("closed", *(name for name, _ in _NODE_ARRAYS)):
                 setattr(self, name, grown(getattr(self, name), node + 2))
             self._reset(node)
             self.arrays = self._packed()
-        self.states.append(state)
-        self._ids[key] = node
+        super().add(key, state)
         self.sign[node] = sign
         self.branching[node] = branching
         self.terminal[node] = branching == 0
