@@ -186,11 +186,14 @@ class Data:
         seconds: float,
         predicted: Gaussian | None = None,
         known: bool = False,
+        row: int = -1,
     ) -> Evaluation:
         """Add an evaluation."""
         before = self.evaluations
         best = max(reward, before[-1].best_reward) if before else reward
-        evaluation = Evaluation(len(before) + 1, leaf, actions, reward, best, seconds, predicted, known=known)
+        evaluation = Evaluation(
+            len(before) + 1, leaf, actions, reward, best, seconds, predicted, row=row, known=known
+        )
         self.known += known
         self.since_best += not known
         if reward > (-math.inf if self.best is None else self.best.reward):
@@ -203,12 +206,14 @@ class Data:
 
     def remove(self, leaf: State) -> None:
         """Remove all evaluations of a leaf, as if they had never been told."""
-        key, told = self._key(leaf), self.evaluations
+        key, before = self._key(leaf), self.evaluations
         self._clear()
-        for one in told:
+        for one in before:
             if self._key(one.leaf) != key:
                 self.foresight.record(one.predicted, one.reward)
-                again = self.add(one.leaf, one.actions, one.reward, one.seconds, one.predicted, one.known)
+                again = self.add(
+                    one.leaf, one.actions, one.reward, one.seconds, one.predicted, one.known, one.row
+                )
                 again.recommend(one.recommended)
 
     def _rank(self, evaluation: Evaluation) -> None:

@@ -111,6 +111,8 @@ class Evaluation:
     recommended: State = field(default=None, compare=False, repr=False)
     """The leaf that the search would have recommended then, this reward included: the one with the largest
     reward, or with the best mean g where noise is learnt."""
+    row: int = field(default=-1, compare=False, repr=False)
+    """Number of the leaf in the index of the search."""
     known: bool = field(default=False, repr=False)
     """Whether the reward was given as known, so that it does not count as an evaluation of the run."""
 

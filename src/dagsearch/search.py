@@ -277,7 +277,7 @@ class Search:
             actions, path = (self._way(leaf), ()) if proposal is None else (proposal.actions, proposal.path)
             if self.space.by_run is not None:
                 actions = tuple(self.space.actions_to(leaf))
-            evaluation = self.data.add(leaf, actions, told.reward, told.seconds, predicted, told.known)
+            evaluation = self.data.add(leaf, actions, told.reward, told.seconds, predicted, told.known, row)
             try:
                 ready = self.posterior.admit(Episode(path, row, told.reward, told.noise, leaf))
                 covariance = self.posterior.scores.covariance
@@ -711,7 +711,7 @@ class Search:
         if data.best is None or not posterior.learns_noise or not posterior.informed:
             return data.best
         if self._incumbent is None or self._incumbent[0] != len(data):
-            mean, _ = posterior.moments([episode.leaf for episode in posterior.told])
+            mean, _ = posterior.moments([one.row for one in data.evaluations])
             self._incumbent = len(data), data.evaluations[int(np.argmax(mean))]
         return self._incumbent[1]
 

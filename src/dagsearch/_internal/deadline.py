@@ -31,5 +31,5 @@ class Deadline:
 
     def check(self) -> None:
         """Raise :class:`OutOfTime` if the time is over."""
-        if self.passed():
+        if self._at < math.inf and self.passed():
             raise OutOfTime

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from itertools import islice
+from operator import itemgetter
 from typing import Any, cast
 
 import numpy as np
@@ -56,7 +57,7 @@ class Climb:
         good, reached = view.good(), view.data.reached
         if not good or view.space.has_players:
             return None
-        nodes = [view.index.find(one.leaf) for one in good]
+        nodes = [one.row for one in good]
         landscape = _Landscape(view, moves_in(view.space), nodes, self._known)
         every = view.space.few_codes
         if every is not None:
@@ -162,19 +163,18 @@ class _Landscape:
 
     def _seems_open(self, point: Any) -> bool:
         """Whether a point may be evaluated; by its codes where there are any, so that no leaf is made."""
-        return self._is_open(point) if self._known is None else not self._known.is_closed(point)
-
-    def _is_open(self, point: Any) -> bool:
-        return not self._index.is_closed(self.moves.leaf(point))
+        if self._known is None:
+            return not self._index.is_closed(self.moves.leaf(point))
+        return not self._known.is_closed(point)
 
     def best_leaf(self, met: Sequence[tuple[float, Any]]) -> Proposal | None:
         """The best leaf among the points that were met, if any may be evaluated."""
-        ranked = sorted(met, key=lambda one: -one[0])
+        ranked = sorted(met, key=itemgetter(0), reverse=True)
         for rating, point in ranked[:_MOST_CHECKED]:
             if rating == -math.inf:
                 break
-            way = self.moves.way(point) if self._is_open(point) else None
-            if way is not None:
+            way = self.moves.way(point) if self._seems_open(point) else None
+            if way is not None and not self._index.is_closed(way[0]):
                 return Proposal(way[0], tuple(way[1]))
         return None
 
@@ -202,7 +202,8 @@ class _KnownCodes:
             self._chosen = grown(self._chosen, self._count, codes.shape[1])
             self._rows = grown(self._rows, self._count)
             self._chosen[old : self._count], self._rows[old : self._count] = codes == 1, fresh
-            self._row_of.update(zip(map(_key, codes), fresh, strict=True))
+            keys = [row.tobytes() for row in codes.astype(np.int32)]  # half as large
+            self._row_of.update(zip(keys, fresh, strict=True))
         self._seen, self._is_closed = len(states), index.table.closed
         return self
 
@@ -216,12 +217,8 @@ class _KnownCodes:
 
     def is_closed(self, codes: IntArray) -> bool:
         """Whether these are the codes of a leaf that may not be evaluated."""
-        row = self._row_of.get(_key(codes))
+        row = self._row_of.get(codes.astype(np.int32).tobytes())
         return row is not None and bool(self._is_closed[row])
-
-
-def _key(codes: IntArray) -> bytes:
-    return codes.astype(np.int32).tobytes()  # half as large
 
 
 def log_expected_improvement(mean: FloatArray, variance: FloatArray, best: float) -> FloatArray:

@@ -211,7 +211,7 @@ class Stretches:
         return np.concatenate([self._rearranged(codes, group[moved], number[moved]), replaced])
 
     def _rearranged(self, codes: IntArray, stretch: IntArray, number: IntArray) -> IntArray:
-        kind, first = (part[:, None] for part in np.divmod(stretch, self._length))
+        kind, first = np.divmod(stretch[:, None], self._length)
         last = first + self._DISTANCES[kind] + number[:, None]
         place = np.arange(self._length)
         swapped = np.where(place == first, last, np.where(place == last, first, place))
