@@ -251,9 +251,10 @@ def _no_reward(subset: frozenset[int]) -> float:
 
 def _run_of(method: str, number: int, search: Search, steps: int) -> Run:
     best = max(search.history, key=lambda evaluation: evaluation.reward)
-    graph = search.explored.graph
-    visits = graph.visits[graph.children(search.explored.root)]
-    once = float(np.mean(visits == 1)) if visits.size else float("nan")
+    once = float("nan")
+    if search.descended is not None:
+        graph = search.explored.graph
+        once = float(np.mean(graph.visits[graph.children(search.explored.root)] == 1))
     rows = _rows(method, number, search, steps)
     return Run(method, number, rows, without_path(best.leaf), best.reward, once)
 

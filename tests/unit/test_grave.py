@@ -46,8 +46,7 @@ def test_moves_are_counted_by_every_game_that_contains_them():
         expected = counted(search, node)
         assert len(expected) > 8
         for move, (count, total) in expected.items():
-            assert averages.move_count[node, move] == count
-            assert averages.move_sum[node, move] == pytest.approx(total)
+            assert averages.later[:, node, move] == pytest.approx([count, total])
 
 
 def test_moves_of_a_node_are_counted_by_the_descents_that_made_them():
@@ -56,11 +55,11 @@ def test_moves_of_a_node_are_counted_by_the_descents_that_made_them():
     first = defaultdict(list)
     for evaluation in search.history:
         first[evaluation.actions[0]].append(evaluation.reward)
-    edges = averages.first[root]
+    counted = averages.own[0, root, averages.numbers(search.explored, root)]
     for action, rewards in first.items():
         # The first game of all was played from the root, before any move was added.
-        assert averages.edge_count[edges + action] in (len(rewards), len(rewards) - 1)
-    assert averages.edge_count[edges : edges + 9].sum() in (59.0, 60.0)
+        assert counted[action] in (len(rewards), len(rewards) - 1)
+    assert counted.sum() in (59.0, 60.0)
 
 
 @pytest.mark.parametrize("ref", [0.0, 5.0, 25.0])
@@ -70,10 +69,9 @@ def test_the_rule_is_the_publications(ref):
     averages, policy = statistics(search), descent.policy
     options = descent.expansion.options(explored, explored.root)
     for option, rating in enumerate(policy.rate(options)):
-        edge = averages.first[explored.root] + options.actions[option]
-        move = averages.numbers[edge]
-        p, w = averages.edge_count[edge], averages.edge_sum[edge]
-        pa, wa = averages.move_count[explored.root, move], averages.move_sum[explored.root, move]
+        move = averages.numbers(explored, explored.root)[options.actions[option]]
+        p, w = averages.own[:, explored.root, move]
+        pa, wa = averages.later[:, explored.root, move]
         beta = pa / (pa + p + 1e-5 * pa * p)
         assert rating == pytest.approx((1 - beta) * (w / p if p else 0.0) + beta * wa / pa)
 

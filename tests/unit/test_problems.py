@@ -122,17 +122,9 @@ def test_as_tree_keeps_paths_apart_and_everything_else():
     assert one != other
     assert tree.reward(one) == tree.reward(other) == problem.reward(frozenset({1, 2}))
     assert (tree.depth, tree.branching[1], tree.best_reward) == (2, 4, problem.best_reward)
-    assert np.allclose(tree.covariance([one], [other]), problem.covariance([one.state]))
     assert not hasattr(tree, "player")
+    assert not hasattr(tree, "covariance")
     assert ds.as_tree(TicTacToe()).player(TreeState((4,), "....X....")) == ds.MIN
-
-
-def test_as_tree_with_a_covariance_that_has_no_features():
-    class Plain(Subsets):
-        covariance = ds.covariances.Pairwise(lambda x, y: float(len(x & y)), private=1.0)
-
-    result = ds.search(ds.as_tree(Plain(5, 2, reward=sum)), budget=30, seed=0)
-    assert result.best_state.state == {3, 4}
 
 
 # check_problem ----------------------------------------------------------------------------------

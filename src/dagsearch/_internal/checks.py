@@ -47,3 +47,10 @@ def seed_of(seed: Any) -> int:
             f"seed must be a whole number of at least 0, a numpy Generator or None, got {shown(seed)}"
         )
     return int(seed)
+
+
+def checked_constant(name: str, value: Any) -> float:
+    """A constant of a method as a float; raises unless it is finite and not negative."""
+    if not is_finite(value) or value < 0.0:
+        raise ValueError(f"{name} must be finite and not negative, got {value!r}")
+    return float(value)

@@ -7,17 +7,18 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dagsearch.baselines.averages import UCB1, Averages
+from dagsearch.baselines.averages import UCB1, Averages, NoScores
 from dagsearch.baselines.grave import Grave, MoveAverages
-from dagsearch.baselines.none import NoScores
 from dagsearch.baselines.rave import Rave, RaveAverages
 from dagsearch.baselines.tree import SharedPath, TreeState, as_tree, without_path
 from dagsearch.errors import ProblemError
 from dagsearch.methods import default_backup
 from dagsearch.posterior import FunctionScores
 from dagsearch.problem import Problem
+from dagsearch.proposers.base import Proposer
 from dagsearch.proposers.descent import Descent
-from dagsearch.proposers.expansions import ChildAndLeaves, Expansion, NoChildren, OneChild, default_expansion
+from dagsearch.proposers.expansions import ChildAndLeaves, Expansion, OneChild, default_expansion
+from dagsearch.proposers.nearby import Random
 from dagsearch.proposers.policies import UpperConfidence
 from dagsearch.proposers.rollouts import RandomGame, Uniform
 from dagsearch.search import Search
@@ -67,13 +68,15 @@ def ucd(problem: Problem, *, c: float = 2.0**0.5, standardize: int = 0, seed: Se
         See :class:`dagsearch.Search`.
     """
     averages = Averages()
+    descent = Descent(UCB1(averages, c), Uniform(), OneChild())
+    return _without_belief(problem, descent, averages, standardize, seed)
+
+
+def _without_belief(
+    problem: Problem, proposer: Proposer, backup: Backup | None, standardize: int, seed: Seed
+) -> Search:
     return Search(
-        problem,
-        scores=NoScores(),
-        proposers=Descent(UCB1(averages, c), Uniform(), OneChild()),
-        backup=averages,
-        standardize=standardize,
-        seed=seed,
+        problem, scores=NoScores(), proposers=proposer, backup=backup, standardize=standardize, seed=seed
     )
 
 
@@ -94,16 +97,8 @@ def greedy(problem: Problem, *, standardize: int = 0, seed: Seed = None) -> Sear
 
 
 def random_search(problem: Problem, *, standardize: int = 0, seed: Seed = None) -> Search:
-    """Uniform roll-outs from the root."""
-    averages = Averages()
-    return Search(
-        problem,
-        scores=NoScores(),
-        proposers=Descent(UCB1(averages, 0.0), Uniform(), NoChildren()),
-        backup=averages,
-        standardize=standardize,
-        seed=seed,
-    )
+    """Uniformly random leaves."""
+    return _without_belief(problem, Random(), None, standardize, seed)
 
 
 def uct_rave(
@@ -127,13 +122,8 @@ def uct_rave(
             f"{type(problem).__name__} does not have; dagsearch.problems.Subsets does"
         )
     averages = RaveAverages(items)
-    return Search(
-        problem,
-        scores=NoScores(),
-        proposers=Descent(Rave(averages, added, c1, c2, c3), Uniform(), OneChild()),
-        backup=averages,
-        seed=seed,
-    )
+    descent = Descent(Rave(averages, added, c1, c2, c3), Uniform(), OneChild())
+    return _without_belief(problem, descent, averages, 0, seed)
 
 
 def grave(
@@ -167,13 +157,8 @@ def grave(
     averages = MoveAverages(moves, numbers)
     backup = WithProofs(averages, *rewards)
     expansion = ChildAndLeaves() if look_ahead else OneChild()
-    return Search(
-        problem,
-        scores=NoScores(),
-        proposers=Descent(Grave(averages, backup, ref, bias), RandomGame(), expansion),
-        backup=backup,
-        seed=seed,
-    )
+    descent = Descent(Grave(averages, backup, ref, bias), RandomGame(), expansion)
+    return _without_belief(problem, descent, backup, 0, seed)
 
 
 def rave(problem: Problem, *, bias: float = 1e-5, seed: Seed = None) -> Search:

@@ -1,4 +1,4 @@
-"""Values as averages of rewards, and the bandit rule that goes with them: UCT, UCD and variants."""
+"""Values as averages of rewards without a belief over g, and their bandit rule: UCT, UCD and variants."""
 
 import math
 from collections.abc import Sequence
@@ -7,13 +7,43 @@ from typing import NamedTuple
 import numpy as np
 
 from dagsearch._internal.arrays import grown
-from dagsearch._internal.checks import is_finite
+from dagsearch._internal.checks import checked_constant
 from dagsearch._internal.typing import FloatArray, IntArray
+from dagsearch.posterior.base import Scores
 from dagsearch.posterior.units import Episode
+from dagsearch.problem import State
 from dagsearch.proposers.expansions import Options
 from dagsearch.proposers.policies import Policy
 from dagsearch.values.backups import Backup
 from dagsearch.values.explored import Explored
+
+
+class NoScores(Scores):
+    """Numbers nodes and believes nothing about them: mean and variance are 0 everywhere."""
+
+    def __init__(self) -> None:
+        self._zeros = np.zeros(0)
+
+    @property
+    def mean(self) -> FloatArray:
+        """Zeros, shape ``(nodes,)``."""
+        return self._zeros
+
+    @property
+    def variance(self) -> FloatArray:
+        """Zeros, shape ``(nodes,)``."""
+        return self._zeros
+
+    def track(self, states: Sequence[State]) -> None:
+        """Number new states."""
+        self._zeros = np.broadcast_to(0.0, self._zeros.size + len(states))
+
+    def predict(self, states: Sequence[State]) -> tuple[FloatArray, FloatArray]:
+        """Zeros."""
+        return np.zeros(len(states)), np.zeros(len(states))
+
+    def condition(self, node: int, reward: float, noise: float | None = None) -> None:
+        """Do nothing."""
 
 
 class Statistics(NamedTuple):
@@ -101,10 +131,8 @@ class UCB1(Policy):
     """
 
     def __init__(self, averages: Averages, c: float) -> None:
-        if not is_finite(c) or c < 0.0:
-            raise ValueError(f"c must be finite and not negative, got {c!r}")
         self._averages = self.reads = averages
-        self.c = float(c)
+        self.c = checked_constant("c", c)
 
     def rate(self, options: Options) -> FloatArray:
         """The bound of every option; infinite for options without rewards."""

@@ -3,8 +3,8 @@
 ==========  =====================  ====================================================================
 paper       code                   meaning
 ==========  =====================  ====================================================================
-p_m, w_m    edge_count, edge_sum   number and sum of the rewards of descents that made move m at a node
-pa_m, wa_m  move_count, move_sum   the same for all games through a node in which m was made later on
+p_m, w_m    own                    number and sum of the rewards of descents that made move m at a node
+pa_m, wa_m  later                  the same for all games through a node in which m was made later on
 tref        reference              the last node of the descent so far with more than ``ref`` rewards
 β_m         beta                   pa_m / (pa_m + p_m + bias · pa_m · p_m)
 ==========  =====================  ====================================================================
@@ -15,12 +15,12 @@ Moves are distinguished by who made them. The explored DAG is the transposition 
 """
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 
 import numpy as np
 
 from dagsearch._internal.arrays import grown
-from dagsearch._internal.checks import is_finite
-from dagsearch._internal.compiled import compiled
+from dagsearch._internal.checks import checked_constant
 from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.baselines.averages import Averages
 from dagsearch.posterior.units import Episode
@@ -29,7 +29,6 @@ from dagsearch.proposers.expansions import Options
 from dagsearch.proposers.policies import Policy
 from dagsearch.values.backups import Backup
 from dagsearch.values.explored import Explored
-from dagsearch.values.graph import GraphArrays, PackedGraph
 
 
 class MoveAverages(Averages):
@@ -49,97 +48,49 @@ class MoveAverages(Averages):
     ) -> None:
         super().__init__()
         self._moves, self._move_numbers = moves, move_numbers
-        self.first = np.full(64, -1, dtype=np.int64)
-        """Where the actions of each node begin in the following arrays; −1 while they are not there."""
-        self.numbers = np.zeros(64, dtype=np.int64)
-        """Number of the move of each action."""
-        self.edge_count, self.edge_sum = np.zeros(64), np.zeros(64)
-        """Number and sum of the rewards of each action."""
-        self._actions = 0
-        self.move_count, self.move_sum = np.zeros((64, 64)), np.zeros((64, 64))
-        """Number and sum of the rewards of games through a node that contain a move, by node and move."""
+        self._numbers: dict[int, IntArray] = {}
+        self.own = np.zeros((2, 64, 64))
+        """Number and sum of the rewards of descents that made a move at a node, by node and move."""
+        self.later = np.zeros((2, 64, 64))
+        """The same of games through a node in which the move was made there or later."""
 
-    def prepare(self, explored: Explored, node: int) -> None:
-        """Make room for a node and its actions."""
-        self.first = grown(self.first, node + 1, fill=-1)
-        if self.first[node] >= 0:
-            return
-        numbers = self._move_numbers(explored.graph.states[node])
-        begin, self._actions = self._actions, self._actions + numbers.size
-        self.first[node] = begin
-        self.numbers = grown(self.numbers, self._actions)
-        self.edge_count, self.edge_sum = (
-            grown(self.edge_count, self._actions),
-            grown(self.edge_sum, self._actions),
-        )
-        self.numbers[begin : self._actions] = numbers
-        self._reserve_moves(node, int(numbers.max(initial=0)))
+    def numbers(self, explored: Explored, node: int) -> IntArray:
+        """The numbers of the moves at a node, by action; there is room for their statistics."""
+        if node not in self._numbers:
+            self._numbers[node] = self._move_numbers(explored.graph.states[node])
+            self._reserve_moves(node, self._numbers[node])
+        return self._numbers[node]
 
-    def _reserve_moves(self, node: int, number: int) -> None:
-        self.move_count = grown(self.move_count, node + 1, number + 1)
-        self.move_sum = grown(self.move_sum, node + 1, number + 1)
+    def _reserve_moves(self, node: int, moves: IntArray) -> None:
+        shape = 2, node + 1, int(moves.max(initial=0)) + 1
+        self.own, self.later = grown(self.own, *shape), grown(self.later, *shape)
 
     def back_up(self, explored: Explored, episodes: Sequence[Episode]) -> None:
         """Write ``graph.v_mean`` and ``graph.v_var``, and update the averages of moves."""
         super().back_up(explored, episodes)
-        states = explored.graph.states
         for episode in episodes:
-            if not episode.path:
-                continue
-            for node in episode.path:
-                self.prepare(explored, node)
-            # The states of nodes know one way to them; this game may have come by another.
-            before = len(self._moves(states[episode.path[-1]]))
-            rest = np.array(self._moves(episode.state)[before:], dtype=np.int64)
-            self._reserve_moves(max(episode.path), int(rest.max(initial=0)))
-            _credit_moves(
-                np.array(episode.path),
-                rest,
-                episode.reward,
-                explored.graph.arrays,
-                self.first,
-                self.numbers,
-                self.edge_count,
-                self.edge_sum,
-                self.move_count,
-                self.move_sum,
-            )
+            if episode.path:
+                self._credit_moves(explored, episode)
 
+    def _credit_moves(self, explored: Explored, episode: Episode) -> None:
+        """Count a reward for the moves of a game: those along the path, and those of the random game."""
+        path, counted = episode.path, np.array([1.0, episode.reward])
+        # The states of nodes know one way to them; this game may have come by another.
+        made = [self._made(explored, node, child) for node, child in pairwise(path)]
+        before = len(self._moves(explored.graph.states[path[-1]]))
+        moves = np.array([*made, *self._moves(episode.state)[before:]], dtype=np.int64)
+        for place, node in enumerate(path):
+            later = np.unique(moves[place:])  # once, however often it was made
+            self._reserve_moves(node, later)
+            self.later[:, node, later] += counted[:, None]
+        for node, move in zip(path, made, strict=False):
+            self.own[:, node, move] += counted
 
-@compiled
-def _credit_moves(
-    path: IntArray,
-    rest: IntArray,
-    reward: float,
-    arrays: PackedGraph,
-    first: IntArray,
-    numbers: IntArray,
-    edge_count: FloatArray,
-    edge_sum: FloatArray,
-    move_count: FloatArray,
-    move_sum: FloatArray,
-) -> None:
-    """Count a reward for the moves of a game: those along the path, and the ``rest``."""
-    graph = GraphArrays(*arrays)
-    last = path.size - 1
-    moves = np.empty(last + rest.size, dtype=np.int64)
-    moves[last:] = rest
-    for place in range(last):
-        node = path[place]
-        for edge in range(graph.first[node], graph.first[node] + graph.count[node]):
-            if graph.edge_child[edge] == path[place + 1]:
-                taken = first[node] + graph.edge_action[edge]
-                edge_count[taken] += 1.0
-                edge_sum[taken] += reward
-                moves[place] = numbers[taken]
-                break
-    credited = np.full(move_count.shape[1], -1)
-    for place in range(path.size):
-        for move in moves[place:]:
-            if credited[move] != place:  # once, however often it was made
-                credited[move] = place
-                move_count[path[place], move] += 1.0
-                move_sum[path[place], move] += reward
+    def _made(self, explored: Explored, node: int, child: int) -> int:
+        """The number of the move from a node to its child."""
+        edges = explored.graph.edges(node)
+        action = explored.graph.edge_action[edges][explored.graph.edge_child[edges] == child][0]
+        return int(self.numbers(explored, node)[action])
 
 
 class Grave(Policy):
@@ -159,30 +110,20 @@ class Grave(Policy):
     """
 
     def __init__(self, averages: MoveAverages, backup: Backup, ref: float, bias: float) -> None:
-        for name, constant in (("ref", ref), ("bias", bias)):
-            if not is_finite(constant) or constant < 0.0:
-                raise ValueError(f"{name} must be finite and not negative, got {constant!r}")
         self._averages, self.reads = averages, backup
-        self.ref, self.bias = float(ref), float(bias)
+        self.ref, self.bias = checked_constant("ref", ref), checked_constant("bias", bias)
         self._reference = 0
-
-    def _refer(self, explored: Explored, node: int) -> None:
-        """Make a node of the descent the reference, if it has enough rewards or begins the descent."""
-        self._averages.reserve(len(explored.graph))
-        if node == explored.root or self._averages.count[node] > self.ref:
-            self._reference = node
 
     def rate(self, options: Options) -> FloatArray:
         """The rating of every option; infinite for moves that no game through the reference contains."""
-        averages, node = self._averages, options.node
-        averages.prepare(options.explored, node)
-        self._refer(options.explored, node)
-        edges = averages.first[node] + options.actions
-        moves = averages.numbers[edges]
-        made, own = averages.move_count[self._reference, moves], averages.edge_count[edges]
+        averages, explored, node = self._averages, options.explored, options.node
+        averages.reserve(len(explored.graph))
+        moves = averages.numbers(explored, node)[options.actions]
+        if node == explored.root or averages.count[node] > self.ref:
+            self._reference = node
+        (own, total), (made, later) = averages.own[:, node, moves], averages.later[:, self._reference, moves]
         beta = made / np.maximum(made + own + self.bias * made * own, 1.0)
-        mean = (1.0 - beta) * averages.edge_sum[edges] / np.maximum(own, 1.0)
-        mean += beta * averages.move_sum[self._reference, moves] / np.maximum(made, 1.0)
+        mean = (1.0 - beta) * total / np.maximum(own, 1.0) + beta * later / np.maximum(made, 1.0)
         return np.where(made > 0.0, options.sign * mean, np.inf)
 
     def value(self, options: Options) -> FloatArray:

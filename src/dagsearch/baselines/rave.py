@@ -20,6 +20,7 @@ of an item that no observed leaf contains is the mean of all rewards.
 """
 
 import math
+from collections import defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 
 import numpy as np
@@ -34,26 +35,25 @@ from dagsearch.proposers.expansions import Options
 from dagsearch.proposers.policies import Policy
 from dagsearch.values.explored import Explored
 
+_NOTHING = (0.0, 0.0)
 
-class _ItemMeans:
-    """Mean reward of the leaves that contain each item; a leaf counts only the first time it is observed."""
+
+class _ItemRewards:
+    """Rewards of the leaves that contain each item; a leaf counts only the first time it is observed."""
 
     def __init__(self) -> None:
         self._leaves: set[int] = set()
-        self._sums: dict[Hashable, list[float]] = {}
+        self._totals: dict[Hashable, tuple[float, float]] = {}
 
     def add(self, leaf: int, items: Iterable[Hashable], reward: float) -> None:
-        if leaf in self._leaves:
-            return
-        self._leaves.add(leaf)
-        for item in items:
-            entry = self._sums.setdefault(item, [0.0, 0.0])
-            entry[0] += 1.0
-            entry[1] += reward
+        if leaf not in self._leaves:
+            self._leaves.add(leaf)
+            for item in items:
+                count, total = self._totals.get(item, _NOTHING)
+                self._totals[item] = count + 1.0, total + reward
 
     def counts_and_sums(self, items: Sequence[Hashable]) -> tuple[FloatArray, FloatArray]:
-        nothing = [0.0, 0.0]
-        table = np.array([self._sums.get(item, nothing) for item in items])
+        table = np.array([self._totals.get(item, _NOTHING) for item in items])
         return table[:, 0], table[:, 1]
 
 
@@ -75,22 +75,17 @@ class RaveAverages(Averages):
     def __init__(self, items: Callable[[State], Iterable[Hashable]]) -> None:
         super().__init__()
         self._items = items
-        self._rewards = 0
-        self.overall_mean = 0.0
-        """Mean of all rewards."""
-        self.overall = _ItemMeans()
-        self.at: dict[int, _ItemMeans] = {}
+        self.overall = _ItemRewards()
+        self.at = defaultdict[int, _ItemRewards](_ItemRewards)
 
     def back_up(self, explored: Explored, episodes: Sequence[Episode]) -> None:
         """Write ``graph.v_mean`` and ``graph.v_var``, and update the items' averages."""
         super().back_up(explored, episodes)
         for episode in episodes:
             items = list(self._items(explored.graph.states[episode.leaf]))
-            self._rewards += 1
-            self.overall_mean += (episode.reward - self.overall_mean) / self._rewards
             self.overall.add(episode.leaf, items, episode.reward)
             for node in episode.path:
-                self.at.setdefault(node, _ItemMeans()).add(episode.leaf, items, episode.reward)
+                self.at[node].add(episode.leaf, items, episode.reward)
 
 
 class Rave(Policy):
@@ -137,14 +132,10 @@ class Rave(Policy):
         averages = self._averages
         items = [_only(added) for added in options.added(self._added_items)]
         seen, total = averages.overall.counts_and_sums(items)
-        overall = np.where(seen > 0.0, total / np.maximum(seen, 1.0), averages.overall_mean)
-        here = averages.at.get(options.node)
-        if here is None:
-            return overall
-        seen, total = here.counts_and_sums(items)
+        overall = np.where(seen > 0.0, total / np.maximum(seen, 1.0), averages.mean[options.explored.root])
+        seen, total = averages.at[options.node].counts_and_sums(items)
         beta = self.c3 / (self.c3 + seen)
-        mixed: FloatArray = (1.0 - beta) * total / np.maximum(seen, 1.0) + beta * overall
-        return mixed
+        return np.asarray((1.0 - beta) * total / np.maximum(seen, 1.0) + beta * overall)
 
     def value(self, options: Options) -> FloatArray:
         """Mean reward of every option; −∞ for options without rewards."""

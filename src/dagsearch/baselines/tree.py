@@ -8,16 +8,16 @@ import numpy as np
 
 from dagsearch._internal.compiled import compiled
 from dagsearch._internal.typing import FloatArray, IntArray
-from dagsearch.covariances import Covariance, FeatureMap
+from dagsearch.covariances import Covariance
 from dagsearch.covariances.discrete import items_of
 from dagsearch.covariances.parameters import checked_positive, checked_variance
-from dagsearch.covariances.rows import Rows, SparseRows
+from dagsearch.covariances.rows import Rows
 from dagsearch.errors import ProblemError
-from dagsearch.problem import Action, Children, Problem, State
+from dagsearch.problem import Action, Problem, State
 from dagsearch.space import Space
 from dagsearch.space.walks import numbered, walked
 
-_NOT_OF_TREES = {"coding", "leaf", "path_to"}
+_NOT_OF_TREES = {"coding", "covariance", "leaf", "path_to"}
 """Optional members that describe states without their path."""
 
 
@@ -45,8 +45,8 @@ def without_path(state: State) -> State:
 def as_tree(problem: Problem) -> Problem:
     """The same problem with states that carry their path, so that no two paths meet.
 
-    States are then :class:`TreeState`. The problem's optional members (players, items, a covariance, its
-    depth, …) stay; a covariance that you pass to a search as ``covariance=`` is called with tree states.
+    States are then :class:`TreeState`. The problem's optional members that describe single states (players,
+    items, its depth, …) stay. A covariance must be passed to the search; it is called with tree states.
 
     Examples
     --------
@@ -107,10 +107,6 @@ class _Tree:
             return None
         if name in ("player", "items", "added_items", "allowed"):
             return lambda state, *rest: member(state.state, *rest)
-        if name == "covariance":
-            if isinstance(member, FeatureMap):
-                return _FeaturesBelowPath(member, self.problem)
-            return _BelowPath(member)
         return member
 
 
@@ -165,43 +161,3 @@ def _shared_steps(a: IntArray, b: IntArray) -> FloatArray:
                 place += 1
             shared[i, j] = place
     return shared
-
-
-class _BelowPath(Covariance):
-    """A covariance of the problem's states, for states that carry their path."""
-
-    def __init__(self, base: Covariance) -> None:
-        self._base = base
-        self.private = base.private
-
-    def represent(self, states: Sequence[TreeState]) -> Rows:
-        return self._base.represent([state.state for state in states])
-
-    def prepared(self, rows: Rows) -> Rows:
-        return self._base.prepared(rows)
-
-    def cross(self, rows: Rows, others: Rows) -> FloatArray:
-        return self._base.cross(rows, others)
-
-    def variances(self, rows: Rows) -> FloatArray:
-        return self._base.variances(rows)
-
-
-class _FeaturesBelowPath(FeatureMap):
-    """A feature map of the problem's states, for states that carry their path."""
-
-    def __init__(self, base: FeatureMap, problem: Problem) -> None:
-        self._base = base
-        self._problem = problem
-        self.private = base.private
-
-    @property
-    def dimension(self) -> int:
-        return self._base.dimension
-
-    def features(self, states: Sequence[TreeState]) -> SparseRows:
-        return self._base.features([state.state for state in states])
-
-    def added_features(self, children: Children) -> SparseRows | None:
-        inner = Children(self._problem, children.parent.state, children.actions)
-        return self._base.added_features(inner)

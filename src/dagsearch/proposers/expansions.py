@@ -246,24 +246,6 @@ class ChildAndLeaves(OneChild):
         return "ChildAndLeaves()"
 
 
-class NoChildren:
-    """The DAG stays at its root: every path is a roll-out."""
-
-    def options(self, explored: Explored, node: int) -> Options | None:
-        """``None``: every descent ends at the root."""
-        return None
-
-    def expand(self, explored: Explored, node: int) -> None:
-        """Do nothing."""
-
-    def adopt(self, explored: Explored, actions: Sequence[Action]) -> list[int]:
-        """Do nothing."""
-        return [explored.root]
-
-    def __repr__(self) -> str:
-        return "NoChildren()"
-
-
 def default_expansion(space: Space) -> Expansion:
     """One child at a time if nodes have many children, otherwise all at once."""
     many = max((round(level.branching) for level in space.levels), default=1) > _MANY_CHILDREN

@@ -5,7 +5,7 @@ from typing import Protocol
 
 import numpy as np
 
-from dagsearch._internal.checks import is_finite
+from dagsearch._internal.checks import checked_constant
 from dagsearch._internal.typing import FloatArray
 from dagsearch.proposers.expansions import Options
 from dagsearch.values.backups import Backup
@@ -45,9 +45,7 @@ class UpperConfidence(Policy):
     """
 
     def __init__(self, beta: float) -> None:
-        if not is_finite(beta) or beta < 0.0:
-            raise ValueError(f"beta must be finite and not negative, got {beta!r}")
-        self.beta = float(beta)
+        self.beta = checked_constant("beta", beta)
 
     def rate(self, options: Options) -> FloatArray:
         """``μ + β sqrt(log(n) σ²)`` of every option."""

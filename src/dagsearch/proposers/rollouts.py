@@ -5,7 +5,7 @@ from typing import Protocol
 
 import numpy as np
 
-from dagsearch._internal.checks import is_finite
+from dagsearch._internal.checks import checked_constant
 from dagsearch._internal.typing import FloatArray
 from dagsearch.problem import Action, Children, State
 from dagsearch.space.walks import Walk
@@ -77,9 +77,7 @@ class Greedy(Rollout):
     requires_joint = True
 
     def __init__(self, beta: float = 1.0) -> None:
-        if not is_finite(beta) or beta < 0.0:
-            raise ValueError(f"beta must be finite and not negative, got {beta!r}")
-        self.beta = float(beta)
+        self.beta = checked_constant("beta", beta)
 
     def finish(self, explored: Explored, state: State, rng: np.random.Generator) -> Walk | None:
         """The leaf at the end of the best path; if that is closed, the best open leaf one decision away."""

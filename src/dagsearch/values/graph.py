@@ -64,19 +64,15 @@ class GraphArrays(NamedTuple):
 
     level: IntArray
     sign: IntArray
-    visits: IntArray
     terminal: BoolArray
-    closed: BoolArray
     branching: IntArray
     first: IntArray
     count: IntArray  # type: ignore[assignment]  # hides tuple.count
-    above_leaves: NDArray[np.int8]
     v_mean: FloatArray
     v_var: FloatArray
     lower: FloatArray
     upper: FloatArray
     edge_child: IntArray
-    edge_action: IntArray
 
 
 class Graph(Numbered):

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from dagsearch._internal.compiled import compiled
+from dagsearch._internal.compiled import compiled, inlined
 from dagsearch._internal.typing import BoolArray, FloatArray, IntArray
 from dagsearch.posterior.units import Episode
 from dagsearch.values.backups import Backup
@@ -91,27 +91,29 @@ def _with_known(explored: Explored, proven: BoolArray) -> Explored:
     return view
 
 
+@inlined
+def _seen_by(sign: int, lower: float, upper: float) -> tuple[float, float]:
+    """Bounds as a player sees them, and back: MIN's are those of the negated value."""
+    return (lower, upper) if sign > 0 else (-upper, -lower)
+
+
 @compiled
 def _bounds_pass(order: IntArray, arrays: PackedGraph, lowest: float, highest: float) -> None:
     """Write proven bounds of the nodes in ``order``, children before parents."""
     graph = GraphArrays(*arrays)
-    sign, terminal, branching = graph.sign, graph.terminal, graph.branching
-    first, count, edge_child = graph.first, graph.count, graph.edge_child
-    lower, upper = graph.lower, graph.upper
+    first, count, lower, upper = graph.first, graph.count, graph.lower, graph.upper
     for node in order:
-        if terminal[node] or count[node] == 0 or lower[node] == upper[node]:
+        if graph.terminal[node] or count[node] == 0 or lower[node] == upper[node]:
             continue
-        low, high, known = -np.inf, -np.inf, 0  # from the view of the player who moves
+        sign, known = graph.sign[node], 0
+        least, most = -np.inf, -np.inf
         for edge in range(first[node], first[node] + count[node]):
-            child = edge_child[edge]
+            child = graph.edge_child[edge]
             if child >= 0:
                 known += 1
-                low = max(low, lower[child] if sign[node] > 0 else -upper[child])
-                high = max(high, upper[child] if sign[node] > 0 else -lower[child])
-        best = highest if sign[node] > 0 else -lowest
-        if known < branching[node]:
-            low, high = max(low, lowest if sign[node] > 0 else -highest), best
-        if sign[node] > 0:
-            lower[node], upper[node] = low, high
-        else:
-            lower[node], upper[node] = -high, -low
+                low, high = _seen_by(sign, lower[child], upper[child])
+                least, most = max(least, low), max(most, high)
+        if known < graph.branching[node]:
+            low, most = _seen_by(sign, lowest, highest)
+            least = max(least, low)
+        lower[node], upper[node] = _seen_by(sign, least, most)
