@@ -20,6 +20,7 @@ def figures(folder: Path) -> dict[str, str]:
     game = _curves(folder / "tictactoe.csv.gz")
     pixels = _curves(folder / "mnist.csv.gz")
     digits = _curves(folder / "digits.csv.gz")
+    steps = _curves(folder / "steps.csv.gz")
     about = json.loads((folder / "mnist.json").read_text())
     once = about["mean_share_of_first_choices_visited_once"]
     ours, simple, tree = "probabilistic DAG", "probabilistic DAG, softmax", "probabilistic tree"
@@ -49,6 +50,12 @@ def figures(folder: Path) -> dict[str, str]:
         f"{_gap(digits, ours, simple, 1200)} at 1,200",
         "UCT nearly uniform, MNIST": f"{_gap(pixels, 'UCT', 'random', 1200)} over random subsets; of the "
         f"first pixels it tried, {once['UCT']:.0%} once only",
+        **{
+            f"steps of variance c, Tic-Tac-Toe, {step}": _gap(
+                steps, f"{ours}, steps of variance c", ours, step
+            )
+            for step in (50, 150, 200)
+        },
         **_choices(game, synthetic, pixels, digits),
     }
 
