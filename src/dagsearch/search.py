@@ -1,16 +1,15 @@
 """The search: ask for a leaf, tell its reward."""
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from os import PathLike
-from typing import Any, Self, Unpack, cast, overload
+from typing import Any, Self, Unpack, cast
 
 import numpy as np
 
-from dagsearch._internal.checks import checked_flag, is_whole, seed_of
+from dagsearch._internal.checks import checked_flag, seed_of
 from dagsearch._internal.deadline import Deadline, OutOfTime
-from dagsearch._internal.texts import shown
 from dagsearch._internal.threads import one_thread
 from dagsearch._internal.wiring import wiring
 from dagsearch.covariances import Covariance
@@ -37,6 +36,7 @@ from dagsearch.proposers.portfolio import Portfolio
 from dagsearch.proposers.remaining import Remaining
 from dagsearch.recorder import Recorder
 from dagsearch.results import Belief, Evaluation, Gaussian, Line, Proposal, Result
+from dagsearch.session import Session
 from dagsearch.space import Space
 from dagsearch.space.walks import passed
 from dagsearch.values.backups import Backup, MomentMatching
@@ -49,7 +49,7 @@ Seed = int | np.random.Generator | None
 logger = logging.getLogger(__name__)
 
 
-class Search:
+class Search(Session[Proposal]):
     """A search over the leaves of a problem: one posterior, and proposers that take turns.
 
     :meth:`default` composes the method behind :func:`dagsearch.search`, :meth:`paper` the paper's. This
@@ -144,40 +144,6 @@ class Search:
             self.descended.learnt(episodes)
         if refused:
             raise refused[0]
-
-    @overload
-    def ask(self) -> Proposal: ...
-
-    @overload
-    def ask(self, n: int) -> list[Proposal]: ...
-
-    def ask(self, n: int | None = None) -> Proposal | list[Proposal]:
-        """The next leaf to evaluate, or ``n`` different leaves to evaluate at once.
-
-        A leaf that was asked for and not told yet is pending. It lowers the uncertainty but does not move the
-        mean, so that the next leaves lie elsewhere.
-
-        Parameters
-        ----------
-        n : int, optional
-            Number of leaves. A list is returned, which is shorter if fewer leaves are left.
-
-        Raises
-        ------
-        SearchExhausted
-            If every leaf has been evaluated or asked for, and none may be evaluated again.
-        """
-        if n is not None and (not is_whole(n) or n < 1):
-            raise ValueError(f"n must be a positive whole number of leaves, got {shown(n)}")
-        with one_thread():
-            first = self._ask()
-            if n is None:
-                return first
-            found = [first]
-            with suppress(SearchExhausted):
-                while len(found) < n:
-                    found.append(self._ask())
-            return found
 
     def _ask(self) -> Proposal:
         """The next proposal; one whose evaluation was cut off comes first."""
@@ -442,24 +408,6 @@ class Search:
             if again:
                 self.index.reopen([row])
 
-    def postpone(self, proposal: Proposal) -> None:
-        """Let a proposal be asked for again, because its evaluation was interrupted."""
-        if self.recorder.broken:
-            return  # the search must not know more than its record
-        if self.recorder.keeps_pending:
-            self.data.offer([proposal])
-        elif self.data.find(proposal.leaf, proposal) is not None:
-            self.forget(proposal, again=True)
-
-    def cost_of(self, proposal: Proposal) -> float:
-        """What an evaluation takes of the budget."""
-        return 1.0
-
-    @property
-    def spent(self) -> int:
-        """What the evaluations so far have taken of the budget."""
-        return len(self.data)
-
     @one_thread()
     def settle(self) -> None:
         """Learn from the rewards told so far, if they are held back to be standardised with more."""
@@ -476,18 +424,9 @@ class Search:
         if self.posterior.discard_fantasies():
             self._outdated()
 
-    def note(self, content: Any) -> None:
-        """Write a note to the journal, if there is one; as text where JSON has no such type."""
-        self.recorder.noted(content)
-
     def record_with(self, recorder: Recorder) -> None:
         """Report all further events to a recorder."""
         self.recorder = self.posterior.recorder = recorder
-
-    def close(self) -> None:
-        """Release the journal, if there is one, so that it can be resumed. Later events are not recorded."""
-        self.recorder.close()
-        self.record_with(Recorder())
 
     # Methods -----------------------------------------------------------------------------------------
 
@@ -582,34 +521,6 @@ class Search:
         """
         return wiring.resume(cls, journal, problem, arguments)  # type: ignore[no-any-return]
 
-    # Running -----------------------------------------------------------------------------------------
-
-    def steps(self, budget: int, stop: Any = None, **execution: Any) -> Iterator[Evaluation]:
-        """Evaluate ``budget`` leaves, one per iteration; all workers evaluate at the same time.
-
-        The iterator ends early if no leaf is left to evaluate, or if a rule of ``stop`` holds. It waits for
-        evaluations that have begun.
-
-        Parameters
-        ----------
-        budget : int
-            Number of evaluations.
-        stop : Stop, optional
-            Rules for stopping before the budget is spent.
-        **execution
-            Where and how rewards are computed: the keywords of :class:`dagsearch.run.runner.Execution`.
-        """
-        return wiring.steps(self, budget, stop, **execution)  # type: ignore[no-any-return]
-
-    def run(self, budget: int, stop: Any = None, **execution: Any) -> Result:
-        """Evaluate ``budget`` leaves, or fewer if a rule of ``stop`` holds, and return the result.
-
-        The other keywords are those of :meth:`steps`.
-        """
-        for _ in self.steps(budget, stop, **execution):
-            pass
-        return self.result()
-
     # What is known -------------------------------------------------------------------------------------
 
     @property
@@ -626,16 +537,6 @@ class Search:
     def deadline(self) -> Deadline:
         """When the current run must end."""
         return self.index.deadline
-
-    @property
-    def history(self) -> list[Evaluation]:
-        """Every evaluation, in the order told."""
-        return self.data.evaluations
-
-    @property
-    def pending(self) -> tuple[Proposal, ...]:
-        """Proposals that were asked for and not told yet, the oldest first."""
-        return tuple(self.data.pending)
 
     @property
     def values(self) -> Values:

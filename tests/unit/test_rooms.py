@@ -24,6 +24,7 @@ ORDER = (
     ("problems", "recorder"),
     ("posterior",),
     ("data", "forecasts", "values"),
+    ("session",),
     ("proposers",),
     ("methods",),
     ("costly",),

@@ -2,13 +2,12 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from os import PathLike
-from typing import Any, NamedTuple, Self, overload
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from dagsearch._internal.checks import is_whole, seed_of
+from dagsearch._internal.checks import seed_of
 from dagsearch._internal.deadline import Deadline
 from dagsearch._internal.texts import shown
 from dagsearch._internal.wiring import wiring
@@ -21,6 +20,7 @@ from dagsearch.errors import ProblemError, SearchExhausted
 from dagsearch.problem import Action, Edge, State, Step, StepProblem, check_members
 from dagsearch.recorder import Recorder
 from dagsearch.results import Belief, Evaluation, Gaussian, Proposal, Result, StepProposal
+from dagsearch.session import Session
 from dagsearch.space import Space
 
 
@@ -39,7 +39,7 @@ class ToldStep(NamedTuple):
     """When it was told, in seconds from the start of the search."""
 
 
-class StepSearch:
+class StepSearch(Session[StepProposal]):
     """A search of a problem with costly steps.
 
     It asks for steps and is told a :class:`dagsearch.Step` for each. :func:`dagsearch.search` runs one if a
@@ -70,36 +70,13 @@ class StepSearch:
         self.model = StepModel(self.edges)
         """What is believed of the steps that were not taken."""
         self.seed, self.asked = seed_of(seed), 0
-        """Seed and number of proposals so far."""
         self._frontier = Frontier(self.edges, self.model)
         self._exhausted: list[int] = []  # edges that the next event says are closed
         self._spent = 0.0
-        self.data, self.deadline, self.recorder = Data(space.key), Deadline(), Recorder()
+        self.data, self._deadline, self.recorder = Data(space.key), Deadline(), Recorder()
         wiring.record(self, journal, "StepSearch", {})
 
     # Asking and telling ----------------------------------------------------------------------------------
-
-    @overload
-    def ask(self) -> StepProposal: ...
-
-    @overload
-    def ask(self, n: int) -> list[StepProposal]: ...
-
-    def ask(self, n: int | None = None) -> StepProposal | list[StepProposal]:
-        """The next step to take, or ``n`` different ones to take at once.
-
-        Raises
-        ------
-        SearchExhausted
-            If every step has been taken or asked for.
-        """
-        if n is not None and (not is_whole(n) or n < 1):
-            raise ValueError(f"n must be a positive whole number of steps, got {shown(n)}")
-        found = [self._ask()]
-        with suppress(SearchExhausted):
-            while len(found) < (n or 1):
-                found.append(self._ask())
-        return found[0] if n is None else found
 
     def _ask(self) -> StepProposal:
         """The next proposal; one whose step was cut off comes first."""
@@ -212,15 +189,6 @@ class StepSearch:
         else:
             self._learn(place)
 
-    def note(self, content: Any) -> None:
-        """Write a note to the journal, if there is one; as text where JSON has no such type."""
-        self.recorder.noted(content)
-
-    def close(self) -> None:
-        """Release the journal, if there is one, so that it can be resumed. Later events are not recorded."""
-        self.recorder.close()
-        self.recorder = Recorder()
-
     @classmethod
     def resume(cls, journal: str | PathLike[str], problem: StepProblem) -> Self:
         """The search that wrote a journal, as it was after the last event; it continues to write there.
@@ -245,21 +213,6 @@ class StepSearch:
             raise ValueError("tolerance does not apply to costly steps, for which there is no forecast")
         return wiring.steps(self, budget, stop, **execution)  # type: ignore[no-any-return]
 
-    def run(self, budget: int, stop: Any = None, **execution: Any) -> Result:
-        """Take steps that cost ``budget`` together, or less if a rule of ``stop`` holds; the result."""
-        for _ in self.steps(budget, stop, **execution):
-            pass
-        return self.result()
-
-    def postpone(self, proposal: Proposal) -> None:
-        """Let a step be asked for again, because it was interrupted."""
-        if self.recorder.broken:
-            return  # the search must not know more than its record
-        if self.recorder.keeps_pending:
-            self.data.offer([proposal])
-        elif any(proposal is one for one in self.data.pending):
-            self.forget(proposal, again=True)
-
     def cost_of(self, proposal: Proposal) -> float:
         """What a step takes of the budget."""
         assert isinstance(proposal, StepProposal)
@@ -269,10 +222,6 @@ class StepSearch:
     def spent(self) -> int:
         """What the steps so far have taken of the budget."""
         return math.ceil(self._spent)
-
-    def record_with(self, recorder: Recorder) -> None:
-        """Report all further events to a recorder."""
-        self.recorder = recorder
 
     # What is known -----------------------------------------------------------------------------------------
 
@@ -287,14 +236,9 @@ class StepSearch:
         return self.edges.space
 
     @property
-    def history(self) -> list[Evaluation]:
-        """Every step, in the order told."""
-        return self.data.evaluations
-
-    @property
-    def pending(self) -> tuple[StepProposal, ...]:
-        """Steps that were asked for and not told yet, the oldest first."""
-        return tuple(self.data.pending)  # type: ignore[arg-type]
+    def deadline(self) -> Deadline:
+        """When the current run must end."""
+        return self._deadline
 
     def result(self) -> Result:
         """The result so far."""

@@ -1,0 +1,158 @@
+"""What every search offers to its user, to a runner and to a journal, over leaves or over costly steps."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any, Generic, TypeVar, cast, overload
+
+from dagsearch._internal.checks import is_whole
+from dagsearch._internal.deadline import Deadline
+from dagsearch._internal.texts import shown
+from dagsearch._internal.threads import one_thread
+from dagsearch._internal.wiring import wiring
+from dagsearch.data import Data
+from dagsearch.errors import SearchExhausted
+from dagsearch.recorder import Recorder
+from dagsearch.results import Evaluation, Proposal, Result
+from dagsearch.space import Space
+
+P = TypeVar("P", bound=Proposal)
+
+
+class Session(ABC, Generic[P]):
+    """A search that is asked and told, run and recorded."""
+
+    data: Data
+    """Every evaluation, and what is pending."""
+    recorder: Recorder
+    """Records every event."""
+    seed: int
+    """Proposal number i draws from ``default_rng([seed, i])``."""
+    asked: int
+    """Number of proposals so far."""
+
+    @property
+    @abstractmethod
+    def problem(self) -> Any:
+        """The problem that is searched."""
+
+    @property
+    @abstractmethod
+    def space(self) -> Space:
+        """The problem as it was examined."""
+
+    @property
+    @abstractmethod
+    def deadline(self) -> Deadline:
+        """When the current run must end."""
+
+    @abstractmethod
+    def _ask(self) -> P:
+        """The next proposal; one whose evaluation was cut off comes first."""
+
+    @abstractmethod
+    def tell(self, evaluated: Any, outcome: Any, /, *, note: Any = None) -> Evaluation:
+        """Learn the outcome of an evaluation."""
+
+    @abstractmethod
+    def forget(self, evaluated: Any, /, *, again: bool = True, note: Any = None) -> None:
+        """Take back a pending proposal."""
+
+    @abstractmethod
+    def result(self) -> Result:
+        """The result so far."""
+
+    @overload
+    def ask(self) -> P: ...
+
+    @overload
+    def ask(self, n: int) -> list[P]: ...
+
+    def ask(self, n: int | None = None) -> P | list[P]:
+        """What to evaluate next: one proposal, or ``n`` different ones to evaluate at once.
+
+        What was asked for and not told yet is pending. A pending leaf lowers the uncertainty but does not move
+        the mean, so that the next proposals lie elsewhere.
+
+        Parameters
+        ----------
+        n : int, optional
+            Number of proposals. A list is returned, which is shorter if fewer are left.
+
+        Raises
+        ------
+        SearchExhausted
+            If everything has been evaluated or asked for, and nothing may be evaluated again.
+        """
+        if n is not None and (not is_whole(n) or n < 1):
+            raise ValueError(f"n must be a positive whole number of proposals, got {shown(n)}")
+        with one_thread():
+            found = [self._ask()]
+            with suppress(SearchExhausted):
+                while n is not None and len(found) < n:
+                    found.append(self._ask())
+        return found[0] if n is None else found
+
+    def postpone(self, proposal: Proposal) -> None:
+        """Let a proposal be asked for again, because its evaluation was interrupted."""
+        if self.recorder.broken:
+            return  # the search must not know more than its record
+        if self.recorder.keeps_pending:
+            self.data.offer([proposal])
+        elif any(proposal is one for one in self.data.pending):
+            self.forget(proposal, again=True)
+
+    def cost_of(self, proposal: Proposal) -> float:
+        """What an evaluation takes of the budget."""
+        return 1.0
+
+    @property
+    def spent(self) -> int:
+        """What the evaluations so far have taken of the budget."""
+        return len(self.data)
+
+    def note(self, content: Any) -> None:
+        """Write a note to the journal, if there is one; as text where JSON has no such type."""
+        self.recorder.noted(content)
+
+    def record_with(self, recorder: Recorder) -> None:
+        """Report all further events to a recorder."""
+        self.recorder = recorder
+
+    def close(self) -> None:
+        """Release the journal, if there is one, so that it can be resumed. Later events are not recorded."""
+        self.recorder.close()
+        self.record_with(Recorder())
+
+    def steps(self, budget: int, stop: Any = None, **execution: Any) -> Iterator[Evaluation]:
+        """Evaluate as much as ``budget`` allows, one evaluation per iteration; all workers work at once.
+
+        The iterator ends early if nothing is left to evaluate, or if a rule of ``stop`` holds. It waits for
+        evaluations that have begun.
+
+        Parameters
+        ----------
+        budget : int
+            Number of evaluations, or what costly steps may cost together.
+        stop : Stop, optional
+            Rules for stopping before the budget is spent.
+        **execution
+            Where and how to evaluate: the keywords of :class:`dagsearch.run.runner.Execution`.
+        """
+        return wiring.steps(self, budget, stop, **execution)  # type: ignore[no-any-return]
+
+    def run(self, budget: int, stop: Any = None, **execution: Any) -> Result:
+        """Evaluate as :meth:`steps` does, and return the result."""
+        for _ in self.steps(budget, stop, **execution):
+            pass
+        return self.result()
+
+    @property
+    def history(self) -> list[Evaluation]:
+        """Every evaluation, in the order told."""
+        return self.data.evaluations
+
+    @property
+    def pending(self) -> tuple[P, ...]:
+        """Proposals that were asked for and not told yet, the oldest first."""
+        return tuple(cast(list[P], self.data.pending))
