@@ -62,6 +62,10 @@ class Session(ABC, Generic[P]):
     def result(self) -> Result:
         """The result so far."""
 
+    def after_error(self) -> Result:
+        """The result after an error."""
+        return self.result()
+
     @overload
     def ask(self) -> P: ...
 
@@ -71,8 +75,8 @@ class Session(ABC, Generic[P]):
     def ask(self, n: int | None = None) -> P | list[P]:
         """What to evaluate next: one proposal, or ``n`` different ones to evaluate at once.
 
-        What was asked for and not told yet is pending. A pending leaf lowers the uncertainty but does not move
-        the mean, so that the next proposals lie elsewhere.
+        What was asked for and not told yet is pending. A pending leaf lowers the uncertainty but does not
+        move the mean, so that the next proposals lie elsewhere.
 
         Parameters
         ----------

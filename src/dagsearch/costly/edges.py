@@ -38,17 +38,9 @@ NEW: Final = 6
 """What has become of an edge: not taken; asked for; failed; led to its own state, to one above it, to another
 known one, or to a new one."""
 
-_NODES = {"stop": float, "best_below": float, "reach": float, "parent": int, "depth": int, "by": int}
-_EDGES = {
-    "node": int,
-    "kind": int,
-    "before": int,
-    "became": int,
-    "child": int,
-    "log_prior": float,
-    "cost": float,
-    "gain": float,
-}
+_NODES = ("stop", "best_below", "reach", "parent", "depth", "by")
+_EDGES = ("node", "kind", "before", "became", "child", "log_prior", "cost", "gain")
+_NUMBERS = {"stop", "best_below", "reach", "log_prior", "cost", "gain"}  # the others are whole
 
 
 class _Another:
@@ -111,8 +103,8 @@ class Edges:
         self.features: list[FloatArray | None] = []
         """Features of every edge; ``None`` if the problem has none, or the action is not known yet."""
         self.nodes = self.count = 0
-        for name, kind in (_NODES | _EDGES).items():
-            setattr(self, name, np.zeros(64, dtype=kind))
+        for name in _NODES + _EDGES:
+            setattr(self, name, np.zeros(64, dtype=float if name in _NUMBERS else int))
         self.latest = np.full(64, -1)
         self._ids: dict[Hashable, int] = {}
         self._numbers: dict[Hashable, int] = {}  # of actions

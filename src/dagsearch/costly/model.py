@@ -11,8 +11,8 @@ y(s, a)     sign(d) log(1 + |d| / u), with u a small change; 0 for a step that c
 g(s, a)     the gain, if one can stop on neither side
 ==========  ===============================================================================================
 
-x, y and g are fields over the edges, see :mod:`dagsearch.costly.fields`. The prior mean of y and g is linear
-in the logarithm of ``prior`` and in ``features``.
+x and the effect of a step, which is y or g, are fields over the edges, see :mod:`dagsearch.costly.fields`.
+The prior mean of the effect is linear in the logarithm of ``prior`` and in ``features``.
 
 Where one can stop, d is compared with what is missing to the goal. Because d follows a log-normal law beyond
 its median, E max(0, d − h) has the form of Black and Scholes. An action that was never taken counts three
@@ -60,12 +60,12 @@ class StepModel:
 
     def __init__(self, edges: Edges) -> None:
         self._edges = edges
-        self.change, self.effect, self.gain = self._fields = [Field(edges) for _ in range(3)]
-        """x, y and g."""
+        self.change, self.effect = self._fields = Field(edges), Field(edges)
+        """x, and y or g."""
         self.unit = 1.0
         """u."""
         self.expected = np.zeros(64)
-        """Prior mean of each edge's gain or effect."""
+        """Prior mean of each edge's effect."""
         self._described = 0  # number of edges with a belief
         self._taken: list[int] = []  # edges, in order
         self._below = np.zeros(64)  # number of steps taken below each node
@@ -109,49 +109,49 @@ class StepModel:
             self._due = max(self._due + 1, int(_MORE * self._due))
             self._fit()
             return
-        for field, observed in zip(self._fields, self._observed(np.array([edge])), strict=True):
-            field.add(*observed)
+        self._observe(np.array([edge]))
+        for field in self._fields:
             field.update(np.union1d(kinds, edges.kind[edge]))
 
-    def _observed(self, taken: IntArray) -> list[tuple[IntArray, FloatArray]]:
-        """What taken edges have shown of x, y and g: for each field the edges, and their values."""
-        edges, became = self._edges, self._edges.became[taken]
-        moved = (became == NEW) | (became == KNOWN)
+    def _added(self, taken: IntArray) -> tuple[IntArray, FloatArray]:
+        """Edges with an effect, and d, or g where one cannot stop; 0 if the step has led nowhere."""
+        edges, moved = self._edges, np.isin(self._edges.became[taken], (NEW, KNOWN))
         before = edges.stop[edges.node[taken]]
         after = np.where(moved, edges.stop[edges.child[taken]], before)
+        can_stop = np.isfinite(before) & np.isfinite(after)
         added = np.where(moved, edges.gain[taken], 0.0)
-        both, neither = np.isfinite(before) & np.isfinite(after), np.isinf(before) & np.isinf(after) & moved
-        effect = added[both] + after[both] - before[both]
-        # What is good about a state that was known is known already.
-        effect = np.where(became[both] == KNOWN, np.minimum(effect, 0.0), effect)
-        scaled = self._scaled(effect) - np.where(moved[both], self.expected[taken[both]], 0.0)
-        return [
-            (taken, (became == NEW).astype(np.float64)),
-            (taken[both], scaled),
-            (taken[neither], added[neither] - self.expected[taken[neither]]),
-        ]
+        added[can_stop] += after[can_stop] - before[can_stop]
+        shown = can_stop | (moved & np.isinf(before) & np.isinf(after))
+        return taken[shown], added[shown]
 
-    def _scaled(self, added: FloatArray) -> FloatArray:
-        found: FloatArray = np.copysign(np.log1p(np.abs(added) / self.unit), added)
-        return found
+    def _observe(self, taken: IntArray) -> None:
+        """Give the fields what taken edges have shown."""
+        edges = self._edges
+        self.change.add(taken, (edges.became[taken] == NEW).astype(np.float64))
+        shown, added = self._added(taken)
+        became = edges.became[shown]
+        # What is good about a state that was known is known already.
+        effect = self._scaled(shown, np.where(became == KNOWN, np.minimum(added, 0.0), added))
+        self.effect.add(shown, effect - np.where(became >= KNOWN, self.expected[shown], 0.0))
+
+    def _scaled(self, taken: IntArray, added: FloatArray) -> FloatArray:
+        """y of d; g stays as it is."""
+        can_stop = np.isfinite(self._edges.stop[self._edges.node[taken]])
+        return np.where(can_stop, np.copysign(np.log1p(np.abs(added) / self.unit), added), added)
 
     def _fit(self) -> None:
         """Learn the unit, the prior mean and the variances."""
         edges, taken = self._edges, np.array(self._taken, dtype=np.int64)
-        moved = taken[np.isin(edges.became[taken], (NEW, KNOWN))]
-        one, other = edges.stop[edges.node[moved]], edges.stop[edges.child[moved]]
-        both, neither = np.isfinite(one) & np.isfinite(other), np.isinf(one) & np.isinf(other)
-        added = edges.gain[moved[both]] + other[both] - one[both]
-        if np.any(added != 0.0):
-            self.unit = float(np.quantile(np.abs(added[added != 0.0]), _SMALL))
+        moved, added = self._added(taken[edges.became[taken] >= KNOWN])
+        can_stop = np.isfinite(edges.stop[edges.node[moved]])
+        if (changes := np.abs(added[can_stop & (added != 0.0)])).size:
+            self.unit = float(np.quantile(changes, _SMALL))
         described = self._weights.size > 2 or np.any(edges.log_prior[: edges.count])
-        if both.any() and described:
-            self._weights = self._regression(moved[both], self._scaled(added))
-        elif neither.any() and not both.any():
-            self._weights = self._regression(moved[neither], edges.gain[moved[neither]])
+        if moved.size and (described or not can_stop.any()):
+            self._weights = self._regression(moved, self._scaled(moved, added))
         self._expect(np.arange(edges.count))
-        for field, observed in zip(self._fields, self._observed(taken), strict=True):
-            field.add(*observed)
+        self._observe(taken)
+        for field in self._fields:
             field.fit()
 
     def _regressors(self, edges: IntArray) -> FloatArray:
@@ -181,11 +181,10 @@ class StepModel:
     # What is believed --------------------------------------------------------------------------------------
 
     def predict(self, edge: int) -> tuple[float, float]:
-        """Mean and variance of an edge's gain or, where one can stop, of its effect y."""
-        can_stop = math.isfinite(self._edges.stop[self._edges.node[edge]])
-        field = self.effect if can_stop else self.gain
-        mean, variance = field.at(edge)
-        return float(self.expected[edge] + mean), float(variance + field.noise[self._edges.kind[edge]])
+        """Mean and variance of an edge's effect."""
+        mean, variance = self.effect.at(edge)
+        noise = self.effect.noise[self._edges.kind[edge]]
+        return float(self.expected[edge] + mean), float(variance + noise)
 
     def rest(self) -> tuple[float, float, float]:
         """Δ where one cannot stop: the depth at which paths end, and mean and variance of what a step brings.
@@ -206,7 +205,7 @@ class StepModel:
         weight, left = below[known] / (below[known] + _HALF), end - depth[known]
         slope = float((weight * left * v[known]).sum() / max((weight * left * left).sum(), 1e-12))
         errors = weight * (v[known] - slope * left) ** 2 / np.maximum(left, 1.0)
-        prior = 0.25 * (self.gain.private + self.gain.root)
+        prior = 0.25 * (self.effect.private + self.effect.root)
         return end, slope, (float(errors.sum()) + prior) / (1.0 + float(weight.sum()))
 
     def improvements(self, goal: FloatArray) -> FloatArray:
@@ -222,7 +221,6 @@ class StepModel:
             (edges.node, kind, edges.became, edges.cost, self.expected, ~self._met[kind // 2]),
             (self.change.shared, self.change.own),
             (self.effect.shared, self.effect.own, self.effect.noise, self.unit),
-            (self.gain.shared, self.gain.own, self.gain.noise),
             (edges.reach[:nodes], edges.stop[:nodes], edges.depth[:nodes], goal),
             self.rest(),
         )
@@ -251,34 +249,29 @@ def _scaled_improvement(mean: float, variance: float, unit: float, missing: floa
 
 
 @compiled
-def _improvements(edges, change, effect, gain, nodes, rest):  # type: ignore[no-untyped-def]
+def _improvements(edges, change, effect, nodes, rest):  # type: ignore[no-untyped-def]
     node, kind, became, cost, expected, unknown = edges
     change_shared, change_own = change
-    effect_shared, effect_own, effect_noise, unit = effect
-    gain_shared, gain_own, gain_noise = gain
+    shared, own, noise, unit = effect
     reach, stop, depth, goal = nodes
     end, slope, variance = rest
     found = np.full(kind.size, -np.inf)
     for edge in range(kind.size):
-        s, k = node[edge], kind[edge]
+        s = node[edge]
         if became[edge] != UNTAKEN or goal[s] == np.inf:
             continue
+        mean = expected[edge] + shared[0, s] + own[0, edge]
+        var = shared[1, s] + own[1, edge] + noise[kind[edge]]
         if np.isfinite(stop[s]):
-            mean = expected[edge] + effect_shared[0, s] + effect_own[0, edge]
-            var = effect_shared[1, s] + effect_own[1, edge] + effect_noise[k]
             improvement = _scaled_improvement(mean, var, unit, max(goal[s] - reach[s] - stop[s], 0.0))
             if unknown[edge]:
                 improvement *= _UNKNOWN
             found[edge] = math.log(max(improvement / cost[edge], 1e-300))
-            continue
-        mean = expected[edge] + gain_shared[0, s] + gain_own[0, edge]
-        if goal[s] == -np.inf:  # nothing to compare with yet
+        elif goal[s] == -np.inf:  # nothing to compare with yet
             found[edge] = reach[s] + mean - slope * depth[s]
-            continue
-        var = gain_shared[1, s] + gain_own[1, edge] + gain_noise[k]
-        left = max(end - depth[s] - 1.0, 0.0)
-        mean += reach[s] + slope * left - goal[s]
-        deviation = math.sqrt(var + variance * left)
-        p = min(max(change_shared[0, s] + change_own[0, edge], RARE), 1.0)
-        found[edge] = math.log(p / cost[edge]) + _log_probability(mean / deviation)
+        else:
+            left = max(end - depth[s] - 1.0, 0.0)
+            mean += reach[s] + slope * left - goal[s]
+            p = min(max(change_shared[0, s] + change_own[0, edge], RARE), 1.0)
+            found[edge] = math.log(p / cost[edge]) + _log_probability(mean / math.sqrt(var + variance * left))
     return found

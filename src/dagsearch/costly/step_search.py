@@ -251,10 +251,6 @@ class StepSearch(Session[StepProposal]):
         certain = 1.0 if exhausted else None
         return Result(*found, Gaussian(edges.best, 0.0), certain, stopped, history, steps=True)
 
-    def after_error(self) -> Result:
-        """The result after an error."""
-        return self.result()
-
     def belief(self, state: State) -> Belief:
         """What the best known path from a state earns, as ``v``; ``g`` is what stopping there is worth."""
         edges, node = self.edges, self.edges.find(state)
