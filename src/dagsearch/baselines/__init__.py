@@ -5,8 +5,6 @@ Every function returns a :class:`dagsearch.Search`; only its parts differ.
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from dagsearch.baselines.averages import UCB1, Averages, NoScores
 from dagsearch.baselines.grave import Grave, MoveAverages
 from dagsearch.baselines.rave import Rave, RaveAverages
@@ -21,7 +19,7 @@ from dagsearch.proposers.expansions import ChildAndLeaves, Expansion, OneChild, 
 from dagsearch.proposers.nearby import Random
 from dagsearch.proposers.policies import UpperConfidence
 from dagsearch.proposers.rollouts import RandomGame, Uniform
-from dagsearch.search import Search
+from dagsearch.search import Search, Seed
 from dagsearch.space import Space
 from dagsearch.values.backups import Backup
 from dagsearch.values.increments import Increments
@@ -48,8 +46,6 @@ __all__ = [
     "uct_rave",
     "without_path",
 ]
-
-Seed = int | np.random.Generator | None
 
 
 def ucd(problem: Problem, *, c: float = 2.0**0.5, standardize: int = 0, seed: Seed = None) -> Search:
