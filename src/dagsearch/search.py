@@ -385,6 +385,9 @@ class Search(Session[Proposal]):
             self.index.table.closed[row] = True
             if leaf is not None:
                 self.index.table.closed[self.index.leaf(self.space.learn(leaf, failed=True))] = True
+            if episodes := self.posterior.missed():
+                with self.recorder.deciding():
+                    self._learn(episodes)
         elif not self.repeats:
             self.index.reopen([row])
         return None

@@ -219,3 +219,18 @@ def test_of_many_pending_leaves_only_the_last_count_as_observed():
     search.ask(140)
     search.posterior.fantasise([one.leaf for one in search.pending])
     assert 64 <= search.index.scores._factor.size - 6 < 128
+
+
+def test_failures_at_the_beginning_do_not_keep_the_model_from_learning():
+    """Ten random leaves standardise the rewards; if nine of them fail, two rewards have to do."""
+    search = ds.Search.default(ds.problems.Subsets(20, 4, reward=sum), initial=10, seed=0)
+    for _ in range(9):
+        search.forget(search.ask(), again=False)
+    rewards = {}
+    for _ in range(2):
+        proposal = search.ask()
+        rewards[proposal.leaf] = 100.0 + sum(proposal.leaf)
+        search.tell(proposal, rewards[proposal.leaf])
+    assert search.posterior.informed
+    for leaf, reward in rewards.items():
+        assert search.belief(leaf).g.mean == pytest.approx(reward, abs=2.0)

@@ -115,6 +115,10 @@ class Posterior:
         if self.evidence is not None:
             self.evidence.again()
 
+    def missed(self) -> Sequence[Episode]:
+        """A reward will not come; returns the episodes that the model may learn from now, in its units."""
+        return self.standardizer.miss() if self.standardizer.waiting else []
+
     def settle(self) -> Sequence[Episode]:
         """Stop holding rewards back; returns those that were held back, in the model's units."""
         return self.standardizer.release()

@@ -80,6 +80,11 @@ class Standardizer:
         self._missing -= 1
         return [] if self._missing > 0 else self.release()
 
+    def miss(self) -> Sequence[Episode]:
+        """One of the first rewards will not come; returns what :meth:`admit` does. At least two must come."""
+        self._missing = max(self._missing - 1, 2 - len(self._waiting))
+        return [] if self._missing > 0 else self.release()
+
     def release(self) -> Sequence[Episode]:
         """Standardise by the rewards so far, and return those that were held back."""
         self._missing = 0
