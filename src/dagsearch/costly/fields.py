@@ -15,7 +15,7 @@ from dagsearch._internal.arrays import grown
 from dagsearch._internal.compiled import compiled
 from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.costly.edges import Edges
-from dagsearch.posterior.messages import pass_messages
+from dagsearch.costly.messages import pass_messages
 
 # Shares of the variance: of what all actions have in common, and, of what an action's own mean leaves open,
 # of the walk per step and of the private part. The walk in common is slower.

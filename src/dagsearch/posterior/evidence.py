@@ -12,9 +12,8 @@ they were found: hyperparameters are then known well enough, and a choice by rew
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from copy import copy
-from typing import Any, NamedTuple, Self
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -28,8 +27,8 @@ from dagsearch.posterior.base import evenly
 
 # Largest number of leaves that hyperparameters are learnt from.
 _MOST = 1000
-# Number of distinct leaves below which there is nothing to learn from.
-_FEWEST = 2
+FEWEST = 2
+"""Number of distinct leaves below which there is nothing to learn from."""
 # A hyperparameter stays within this many prior deviations of its median.
 _REACH = 5.0
 # Step in the logarithms of hyperparameters by which the curvature of the evidence is measured.
@@ -71,36 +70,10 @@ class Evidence:
         if not is_finite(growth) or growth <= 1.0:
             raise ValueError(f"growth must be larger than 1, got {growth!r}")
         self.growth, self.restarts = float(growth), int(restarts)
-        self._next = 0
-        self._begun = False
 
-    def fresh(self) -> Self:
-        """The same settings for another search, which has learnt nothing yet."""
-        other = copy(self)
-        other._next, other._begun = 0, False
-        return other
-
-    def due(self, rewards: int) -> bool:
-        """Whether to learn at this number of rewards; if so, sets the next number."""
-        if rewards < max(self._next, 3):
-            return False
-        self.learnt(rewards)
-        return True
-
-    def again(self) -> None:
-        """Learn at the next reward: the covariance is another one."""
-        self._next = 0
-
-    def learnt(self, rewards: int) -> None:
-        """Set the number of rewards at which to learn again after learning at this number."""
-        self._next = math.ceil(self.growth * rewards)
-
-    def recall(
-        self, covariance: Covariance, learnt: Mapping[str, Any], observations: Observations
-    ) -> Covariance:
-        """The covariance with hyperparameters that :meth:`maximise` found before, from a journal."""
-        self._begun = self._begun or len(observations.mean) >= _FEWEST
-        return covariance.with_values(learnt["values"])
+    def next_after(self, rewards: int) -> int:
+        """The number of rewards at which to learn again after learning at this number."""
+        return math.ceil(self.growth * rewards)
 
     def maximise(
         self,
@@ -109,17 +82,18 @@ class Evidence:
         observations: Observations,
         rng: np.random.Generator,
         deadline: Deadline | None = None,
+        first: bool = True,
     ) -> tuple[Covariance, float]:
         """The covariance and the noise of largest evidence; noise with prior deviation 0 is not learnt.
 
-        After the ``deadline`` the best ones found so far are returned.
+        After the ``deadline`` the best ones found so far are returned. The ``first`` time, random starting
+        points are tried, too.
         """
         posterior = LogPosterior(covariance, noise, observations)
         if posterior.settled:
             return covariance, noise.value
         starts = [posterior.now]
-        if not self._begun:
-            self._begun = True
+        if first:
             draws = [rng.standard_normal(len(posterior.now)) for _ in range(self.restarts)]
             starts += [posterior.medians + posterior.deviations * draw for draw in draws]
         return posterior.model(_smallest(posterior, starts, deadline))
@@ -170,7 +144,7 @@ class LogPosterior:
         self._covariance, self._noise, self._observations = covariance, noise, observations
         self._learns_noise = noise.deviation > 0.0
         learnt = [*covariance.hyperparameters, *([noise] if self._learns_noise else [])]
-        self.settled = not learnt or len(observations.mean) < _FEWEST
+        self.settled = not learnt or len(observations.mean) < FEWEST
         """Whether there is nothing to learn, or nothing to learn from."""
         self.now = np.log([parameter.value for parameter in learnt])
         """The present values."""

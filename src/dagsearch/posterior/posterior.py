@@ -12,7 +12,7 @@ from dagsearch.covariances import Covariance, Hyperparameter
 from dagsearch.covariances.rows import Rows
 from dagsearch.errors import CovarianceError
 from dagsearch.posterior.base import JointScores, Scores
-from dagsearch.posterior.evidence import Evidence, Observations, by_leaf
+from dagsearch.posterior.evidence import FEWEST, Evidence, Observations, by_leaf
 from dagsearch.posterior.function import FunctionScores
 from dagsearch.posterior.index import Index
 from dagsearch.posterior.units import Episode, Standardizer
@@ -48,8 +48,8 @@ class Posterior:
     """
 
     def __init__(self, index: Index, evidence: Evidence | None, standardize: int, repeats: bool) -> None:
-        self._index = index
-        self.evidence = None if evidence is None else evidence.fresh()  # it may belong to another search, too
+        self._index, self.evidence = index, evidence
+        self._learns_at, self._has_learnt = 3, False  # at which number of rewards, and whether it has before
         self.standardizer = Standardizer(standardize)
         self._as_they_are = standardize == 0 and evidence is None
         self.learns_noise = repeats and evidence is not None
@@ -112,8 +112,7 @@ class Posterior:
             rows, rewards, noises = self._all_rewards()
             scores.condition_all(rows[:known], rewards[:known], noises[:known])
         self._index.replace_scores(scores)
-        if self.evidence is not None:
-            self.evidence.again()
+        self._learns_at = 3
 
     def missed(self) -> Sequence[Episode]:
         """A reward will not come; returns the episodes that the model may learn from now, in its units."""
@@ -146,7 +145,9 @@ class Posterior:
                 self.scores.condition(episode.leaf, episode.reward, episode.noise)
             except CovarianceError as error:
                 refused.append(error)
-        if episodes and self.evidence is not None and self._learns_now(self.evidence, recorded):
+        due = len(self.told) >= self._learns_at if recorded is None else bool(recorded)
+        if episodes and self.evidence is not None and due:
+            self._learns_at = self.evidence.next_after(len(self.told))
             self._learn_hyperparameters(self.evidence, recorded)
         elif self.scores.outgrown:
             self._use_landmarks()
@@ -226,14 +227,6 @@ class Posterior:
 
     # Hyperparameters -----------------------------------------------------------------------------------
 
-    def _learns_now(self, evidence: Evidence, recorded: Mapping[str, Any] | None) -> bool:
-        """Whether it is time to learn hyperparameters; in a replay, whether it was."""
-        if recorded is None:
-            return evidence.due(len(self.told))
-        if recorded:
-            evidence.learnt(len(self.told))
-        return bool(recorded)
-
     def _learn_hyperparameters(self, evidence: Evidence, recorded: Mapping[str, Any] | None) -> None:
         units = self.standardizer
         before = units.shift, units.scale
@@ -249,9 +242,11 @@ class Posterior:
         self.standardizer.recalibrate([episode.reward for episode in self.told])
         known = old.covariance, self._noise(old), self._observations(old)
         if recorded is None:
-            covariance, noise = evidence.maximise(*known, shape_rng(), self._index.deadline)
+            first = not self._has_learnt
+            covariance, noise = evidence.maximise(*known, shape_rng(), self._index.deadline, first)
         else:
-            covariance, noise = evidence.recall(old.covariance, recorded, known[2]), recorded["noise"]
+            covariance, noise = old.covariance.with_values(recorded["values"]), recorded["noise"]
+        self._has_learnt |= len(known[2].mean) >= FEWEST
         self.recorder.learnt(covariance, noise)
         self._index.replace_scores(self._refitted(old, covariance, noise))
         logger.debug("after %d rewards: %r, noise %.3g", len(self.told), covariance, noise)
