@@ -18,9 +18,6 @@ _ROUNDING = 1e-8
 class BetweenItems(Learnt, ABC):
     """How alike items are: a matrix with hyperparameters."""
 
-    _of_items: tuple[str, ...]
-    """Names of the attributes that are arrays with one entry per item along every axis."""
-
     @abstractmethod
     def matrix(self) -> FloatArray:
         """How alike items are, shape ``(items, items)``."""
@@ -31,7 +28,7 @@ class BetweenItems(Learnt, ABC):
 
     def __len__(self) -> int:
         """Number of items."""
-        return len(getattr(self, self._of_items[0]))
+        return len(self.matrix())
 
 
 class Nearness(BetweenItems):
@@ -55,8 +52,6 @@ class Nearness(BetweenItems):
            [0.61, 1.5 , 0.  ],
            [0.  , 0.  , 1.5 ]])
     """
-
-    _of_items = ("_squared",)
 
     def __init__(self, positions: ArrayLike, length: float | None = None, own: float = 0.4) -> None:
         where = np.asarray(positions, dtype=np.float64)
@@ -114,8 +109,6 @@ class Relevance(BetweenItems):
            [0.2 , 0.08]])
     """
 
-    _of_items = ("_relevance", "_alike")
-
     def __init__(
         self,
         relevance: ArrayLike,
@@ -157,8 +150,6 @@ class GivenMatrix(BetweenItems):
     The variance of the second part is ``own`` times the mean variance of the matrix. It is learnt, unless 0:
     where the matrix does not explain the rewards, it outgrows the matrix.
     """
-
-    _of_items = ("_matrix",)
 
     def __init__(self, matrix: ArrayLike, own: float = 0.1) -> None:
         given = np.asarray(matrix, dtype=np.float64)

@@ -1,9 +1,9 @@
-r"""States as vectors, compared by inner product and by distance; sets as vectors of inclusion probabilities.
+r"""Sets as vectors of inclusion probabilities, compared by inner product and by distance.
 
 ==========  =============  =================  =====================================================
 symbol      code           shape              meaning
 ==========  =============  =================  =====================================================
-x           row            ``(n,)``           a state's vector; of a subset, its inclusion probabilities
+x           row            ``(n,)``           a state's inclusion probabilities
 x̄           center         ``(n,)``           mean vector of random leaves
 K           metric         ``(n, n)``         how alike two entries are, scaled so that random leaves have
                                               (x − x̄)ᵀK(x − x̄) = 1 on average
@@ -64,49 +64,107 @@ class Metric(NamedTuple):
         return np.asarray(self.scale * self.matrix[np.ix_(some, others)])
 
 
-class VectorKernel(Covariance):
-    """bias + linear · G + nonlinear · e^(−u/2), over vectors that subclasses make of states."""
+class SetKernel(Covariance):
+    """Subsets as vectors of inclusion probabilities, with a kernel between items.
+
+    A partial subset is a distribution over its completions: a chosen item counts 1, any other item the
+    probability that random play includes it. So g of a partial subset is the expected reward of random play
+    from it. Two subsets are alike if their items are.
+
+    Parameters
+    ----------
+    between_items : Nearness, Relevance or matrix, optional
+        How alike items are: :class:`Nearness` for items that have positions, :class:`Relevance` for items
+        that are known to matter more or less, or a positive semi-definite matrix such as
+        :func:`dagsearch.covariances.correlation` of a table's columns. By default an item is like itself
+        only.
+    linear, nonlinear : float
+        Variance, over random leaves, of the linear trend and of the remainder; learnt, unless 0.
+    length : float
+        Distance over which the remainder falls off; random leaves are sqrt(2) apart. Learnt.
+    bias : float
+        Variance of a constant that all subsets share.
+    private : float
+        Variance of an independent offset of every subset; learnt, unless 0.
+
+    Examples
+    --------
+    >>> from dagsearch.problems import Subsets
+    >>> problem = Subsets(6, 2, reward=sum)
+    >>> kernel = SetKernel(Nearness([[0], [1], [2], [3], [4], [5]])).bind(problem)
+    >>> near, far = kernel([frozenset({0, 4})], [frozenset({1, 4}), frozenset({2, 5})])[0]
+    >>> bool(near > far)
+    True
+    """
+
+    reads_codes = rates_swaps = True
 
     def __init__(
         self,
-        between: BetweenItems | None,
-        linear: float,
-        nonlinear: float,
-        length: float,
-        bias: float,
-        private: float,
+        between_items: Nearness | Relevance | ArrayLike | None = None,
+        *,
+        linear: float = 0.5,
+        nonlinear: float = 0.5,
+        length: float = 1.0,
+        bias: float = 1.0,
+        private: float = 0.02,
     ) -> None:
+        between: BetweenItems | None
+        if between_items is None or isinstance(between_items, (Nearness, Relevance)):
+            between = between_items
+        else:
+            between = GivenMatrix(between_items)
+        self._parts: Sequence[BetweenItems] = [] if between is None else [between]
         self.linear = checked_variance("linear", linear)
         self.nonlinear = checked_variance("nonlinear", nonlinear)
         if self.linear == self.nonlinear == 0.0:
             raise CovarianceError("linear and nonlinear must not both be zero")
         self.length = checked_positive("length", length)
         self.bias, self.private = checked_variance("bias", bias), checked_variance("private", private)
-        self._parts: Sequence[BetweenItems] = [] if between is None else [between]
         length_too = {"length": ("length", 0.7)} if self.nonlinear > 0.0 else {}
         variances = {name: (name, 1.0) for name in ("linear", "nonlinear", "private")}
         self._learn(**variances, **length_too)
-        # Mean of random leaves; without a problem, vectors are neither centred nor scaled.
-        self._center: FloatArray = np.zeros(1)
-        self._spread: FloatArray | None = None  # covariance matrix of random leaves, if there are items
-        self._metric = Metric(None if between is None else between.matrix())
+        # Of a problem: its coding, the mean of random leaves, and their covariance if there is a matrix.
+        self._coding: Coding | None = None
+        self._center, self._spread = np.zeros(1), np.zeros((1, 1))
+        self._metric = Metric(None)
 
-    def _scaled_by(self, leaves: FloatArray, center: FloatArray) -> Self:
-        """The kernel whose K is scaled by rows of random leaves."""
-        centred = leaves - center
-        if not self._parts:
-            mean = float(np.einsum("ij,ij->i", centred, centred).mean())
-            return changed(self, _center=center, _metric=Metric(None, 1.0 / max(mean, 1e-300)))
-        spread = centred.T @ centred / len(centred)
-        return changed(self, _center=center, _spread=spread)._with_parts(self._parts)
+    def bind(self, problem: Problem | Space) -> "Covariance":
+        own = Space.of(problem)
+        coding, name = own.coding, type(own.problem).__name__
+        if coding is None or coding.layout.kind != "set":
+            raise CovarianceError(
+                f"SetKernel needs a problem whose leaves are sets, which {name} does not say. Use "
+                "problems.Subsets, or another covariance"
+            )
+        count = len(coding.layout.categories)
+        for between in self._parts:
+            if len(between) != count:
+                raise CovarianceError(
+                    f"between_items must have one row per item: it has {len(between)} rows, but {name} has "
+                    f"{count} items"
+                )
+        center = coding.inclusion([own.problem.root()])[0]
+        centred = coding.inclusion(own.random_leaves) - center
+        bound = changed(self, _coding=coding, _center=center)
+        if self._parts:
+            return changed(bound, _spread=centred.T @ centred / len(centred))._with_parts(self._parts)
+        mean = float(np.einsum("ij,ij->i", centred, centred).mean())
+        return changed(bound, _metric=Metric(None, 1.0 / max(mean, 1e-300)))
+
+    def represent(self, states: Sequence[State]) -> Rows:
+        if self._coding is None:
+            raise CovarianceError(
+                "SetKernel is not bound to a problem: call SetKernel(...).bind(problem) first"
+            )
+        return self._coding.inclusion(states)
 
     def _with_parts(self, parts: Sequence[BetweenItems]) -> Self:
         """The kernel with another K. The mean of xᵀKx over random leaves is Σ K ∘ their covariance."""
-        if not parts:
-            return self
-        matrix, scale = parts[0].matrix(), 1.0
-        if self._spread is not None:
-            scale = 1.0 / max(float(np.vdot(self._spread, matrix)), 1e-300)
+        if not parts or self._coding is None:
+            return changed(self, _parts=parts)
+        matrix = parts[0].matrix()
+        scale = 1.0 / max(float(np.vdot(self._spread, matrix)), 1e-300)
         return changed(self, _parts=parts, _metric=Metric(matrix, scale))
 
     # Covariances -----------------------------------------------------------------------------------
@@ -159,7 +217,12 @@ class VectorKernel(Covariance):
 
     def _entries(self, rows: Rows) -> tuple[Any, FloatArray]:
         """Rows less some vector, as an array or a sparse array, and the center less that vector."""
-        return rows - self._center, np.zeros(rows.shape[1])
+        dense = len(self._center) < _MANY or np.count_nonzero(rows) > _FEW * np.size(rows)
+        if dense or not self._parts:
+            return rows - self._center, np.zeros(rows.shape[1])
+        from scipy.sparse import csr_array  # slow to import
+
+        return csr_array(rows), self._center
 
     def _by_items(
         self, entries: Any, center: FloatArray, weights: FloatArray, by_u: FloatArray
@@ -181,7 +244,7 @@ class VectorKernel(Covariance):
         def along(change: FloatArray) -> float:
             return scale * float(np.vdot(by_entries, change) + by_center @ (change @ center))
 
-        spread = np.zeros((1, 1)) if self._spread is None else scale * along(matrix) * self._spread
+        spread = scale * along(matrix) * self._spread
         return [along(change) - float((spread * change).sum()) for change in self._parts[0].gradients()]
 
     def __rmul__(self, factor: float) -> "Covariance":
@@ -192,95 +255,7 @@ class VectorKernel(Covariance):
         learnt = {name: one._replace(median=getattr(scaled, name)) for name, one in self._learnt.items()}
         return changed(scaled, _learnt=learnt)
 
-
-class SetKernel(VectorKernel):
-    """Subsets as vectors of inclusion probabilities, with a kernel between items.
-
-    A partial subset is a distribution over its completions: a chosen item counts 1, any other item the
-    probability that random play includes it. So g of a partial subset is the expected reward of random play
-    from it. Two subsets are alike if their items are.
-
-    Parameters
-    ----------
-    between_items : Nearness, Relevance or matrix, optional
-        How alike items are: :class:`Nearness` for items that have positions, :class:`Relevance` for items
-        that are known to matter more or less, or a positive semi-definite matrix such as
-        :func:`dagsearch.covariances.correlation` of a table's columns. By default an item is like itself
-        only.
-    linear, nonlinear : float
-        Variance, over random leaves, of the linear trend and of the remainder; learnt, unless 0.
-    length : float
-        Distance over which the remainder falls off; random leaves are sqrt(2) apart. Learnt.
-    bias : float
-        Variance of a constant that all subsets share.
-    private : float
-        Variance of an independent offset of every subset; learnt, unless 0.
-
-    Examples
-    --------
-    >>> from dagsearch.problems import Subsets
-    >>> problem = Subsets(6, 2, reward=sum)
-    >>> kernel = SetKernel(Nearness([[0], [1], [2], [3], [4], [5]])).bind(problem)
-    >>> near, far = kernel([frozenset({0, 4})], [frozenset({1, 4}), frozenset({2, 5})])[0]
-    >>> bool(near > far)
-    True
-    """
-
-    def __init__(
-        self,
-        between_items: Nearness | Relevance | ArrayLike | None = None,
-        *,
-        linear: float = 0.5,
-        nonlinear: float = 0.5,
-        length: float = 1.0,
-        bias: float = 1.0,
-        private: float = 0.02,
-    ) -> None:
-        between: BetweenItems | None
-        if between_items is None or isinstance(between_items, (Nearness, Relevance)):
-            between = between_items
-        else:
-            between = GivenMatrix(between_items)
-        self._coding: Coding | None = None
-        super().__init__(between, linear, nonlinear, length, bias, private)
-
-    def bind(self, problem: Problem | Space) -> "Covariance":
-        own = Space.of(problem)
-        coding, name = own.coding, type(own.problem).__name__
-        if coding is None or coding.layout.kind != "set":
-            raise CovarianceError(
-                f"SetKernel needs a problem whose leaves are sets, which {name} does not say. Use "
-                "problems.Subsets, or another covariance"
-            )
-        count = len(coding.layout.categories)
-        for between in self._parts:
-            if len(between) != count:
-                raise CovarianceError(
-                    f"between_items must have one row per item: it has {len(between)} rows, but {name} has "
-                    f"{count} items"
-                )
-        center = coding.inclusion([own.problem.root()])[0]
-        bound = changed(self, _coding=coding)
-        return bound._scaled_by(coding.inclusion(own.random_leaves), center)
-
-    def represent(self, states: Sequence[State]) -> Rows:
-        if self._coding is None:
-            raise CovarianceError(
-                "SetKernel is not bound to a problem: call SetKernel(...).bind(problem) first"
-            )
-        return self._coding.inclusion(states)
-
-    def _entries(self, rows: Rows) -> tuple[Any, FloatArray]:
-        dense = len(self._center) < _MANY or np.count_nonzero(rows) > _FEW * np.size(rows)
-        if dense or not self._parts:
-            return super()._entries(rows)
-        from scipy.sparse import csr_array  # slow to import
-
-        return csr_array(rows), self._center
-
     # Leaves by their codes -------------------------------------------------------------------------
-
-    reads_codes = rates_swaps = True
 
     def from_codes(self, codes: IntArray) -> Rows:
         return np.asarray(codes == 1, dtype=np.float64, order="F")

@@ -61,10 +61,11 @@ class GrowingCholesky:
 
     def whiten(self, columns: FloatArray) -> FloatArray:
         """L⁻¹ times columns, by the inverse."""
+        inverse = self._inverse[: self.size, : self.size]
         if self.size == 0 or columns.shape[1] == 1:
-            return np.asarray(self.inverse @ columns)  # multiplies the zeros, too, but copies nothing
+            return np.asarray(inverse @ columns)  # multiplies the zeros, too, but copies nothing
         # BLAS itself, which makes use of the triangle. It wants columns first, so everything is transposed.
-        return np.asarray(linalg.dtrmm(1.0, self.inverse.T, columns.T, side=1, lower=0).T)
+        return np.asarray(linalg.dtrmm(1.0, inverse.T, columns.T, side=1, lower=0).T)
 
     def solve(self, columns: FloatArray) -> FloatArray:
         """The same by L itself: a row of L must not inherit the digits that the inverse has lost."""

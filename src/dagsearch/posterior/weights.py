@@ -100,10 +100,6 @@ class WeightScores(JointScores):
         self._weights.grow(self.covariance.dimension)
         return rows
 
-    def reserve(self, dimension: int) -> None:
-        """Let there be weights for this number of features."""
-        self._weights.grow(dimension)
-
     def _append_rows(self, nodes: slice, rows: SparseRows) -> None:
         """Keep the features of new nodes."""
         old = int(self._starts[nodes.start])
