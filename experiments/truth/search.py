@@ -9,9 +9,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from dagsearch.data import REACH
-from dagsearch.forecasts import Forecast
 from dagsearch.methods import default_initial
 from dagsearch.results import Evaluation
+from dagsearch.run.forecasts import Forecast
 from dagsearch.search import Search
 from experiments.general.peers import with_noise
 from experiments.general.stated import stated
@@ -25,7 +25,7 @@ FORECAST, REWARDS, TOLERANCE = "forecast", "rewards", "tolerance"
 STATED = {
     FORECAST: ("90 % interval of `forecast`, from half the budget to all of it", "0.90"),
     REWARDS: ("90 % interval of a reward (`Evaluation.predicted`)", "0.90"),
-    TOLERANCE: ("after a stop by `tolerance`, the rest of the budget gains less than that", "0.95"),
+    TOLERANCE: ("after a stop by `tolerance`, the rest of the budget gains less than that", "0.90"),
 }
 """What is stated, and how often it should be true."""
 SMALL = 0.1

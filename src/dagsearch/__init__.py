@@ -24,7 +24,6 @@ from dagsearch.errors import (
     SearchExhausted,
     SearchInterrupted,
 )
-from dagsearch.forecasts import Forecast
 from dagsearch.functions import maximize, minimize, search
 from dagsearch.journal.joining import join
 from dagsearch.journal.joining import joined_pool as _joined_pool
@@ -35,6 +34,8 @@ from dagsearch.posterior import evidence
 from dagsearch.problem import MAX, MIN, Problem, Step, StepProblem
 from dagsearch.proposers import expansions, policies, rollouts
 from dagsearch.results import Belief, Evaluation, Gaussian, Line, Proposal, Result
+from dagsearch.run.forecasts import Forecast
+from dagsearch.run.forecasts import after as _forecast
 from dagsearch.run.pools import PoolError
 from dagsearch.run.runner import steps as _steps
 from dagsearch.run.stopping import Stop
@@ -53,6 +54,7 @@ def _late(module: str, name: str) -> _Callable[..., Any]:
     )
 
 
+_wiring.forecast = _forecast
 _wiring.join = _joined_pool
 _wiring.steps, _wiring.record, _wiring.resume = _steps, _start_journal, _resume_search
 _wiring.report = _late("dagsearch.report.report", "report_of")

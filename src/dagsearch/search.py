@@ -4,7 +4,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from os import PathLike
-from typing import Any, Self, Unpack, cast
+from typing import TYPE_CHECKING, Any, Self, Unpack, cast
 
 import numpy as np
 
@@ -15,7 +15,6 @@ from dagsearch._internal.wiring import wiring
 from dagsearch.covariances import Covariance
 from dagsearch.data import Data, Observation
 from dagsearch.errors import ProblemError, SearchExhausted
-from dagsearch.forecasts import Forecast, forecast, progress_of
 from dagsearch.methods import (
     INITIAL,
     PRESETS,
@@ -43,6 +42,9 @@ from dagsearch.values.backups import Backup, MomentMatching
 from dagsearch.values.explored import Explored
 from dagsearch.values.increments import Increments
 from dagsearch.values.values import Values
+
+if TYPE_CHECKING:
+    from dagsearch.run.forecasts import Forecast
 
 Seed = int | np.random.Generator | None
 
@@ -663,7 +665,7 @@ class Search(Session[Proposal]):
         asked = sum(map(self.index.is_leaf, range(len(self.index.states))))
         return len(evaluated) == asked and self._view.remaining.anywhere() is None
 
-    def forecast(self, n: int = 1) -> Forecast | None:
+    def forecast(self, n: int = 1) -> "Forecast | None":
         """The best reward to be expected after ``n`` more evaluations, with a 90% interval.
 
         It follows from the record of the search alone: how often and by how much the best reward improved,
@@ -680,6 +682,4 @@ class Search(Session[Proposal]):
         >>> best <= ahead.low <= ahead.mean <= ahead.high
         True
         """
-        told = self.data.evaluations
-        progress = progress_of([one.reward for one in told], [one.predicted for one in told])
-        return None if progress is None else forecast(progress, n)
+        return wiring.forecast(self.data.evaluations, n)  # type: ignore[no-any-return]

@@ -17,9 +17,9 @@ import numpy as np
 import pytest
 
 import dagsearch as ds
+from dagsearch._internal.plain import from_json, to_json
 from dagsearch.cli.entry import main
 from dagsearch.errors import EvaluationError, ProblemError
-from dagsearch._internal.plain import from_json, to_json
 from dagsearch.journal.fingerprint import parts_of
 from dagsearch.journal.journal import JournalError, backup_journal, read_events
 from support.durable_run import go_on

@@ -9,11 +9,11 @@ from sklearn.datasets import load_wine
 from sklearn.neighbors import KNeighborsClassifier
 
 import dagsearch as ds
-from dagsearch.forecasts import forecast, progress_of
 from dagsearch.journal.encoding import Part, parts_of
 from dagsearch.journal.journal import read_events
 from dagsearch.journal.record import Record, Told
 from dagsearch.report.view import Viewed
+from dagsearch.run.forecasts import forecast, progress_of
 from dagsearch.sklearn import DAGSearchSelector
 from support.steps import Walk
 

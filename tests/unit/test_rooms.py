@@ -23,7 +23,7 @@ ORDER = (
     ("covariances",),
     ("problems", "recorder"),
     ("posterior",),
-    ("data", "forecasts", "values"),
+    ("data", "values"),
     ("session",),
     ("proposers",),
     ("methods",),

@@ -19,6 +19,8 @@ class Wiring:
     """Begins a journal: :func:`dagsearch.journal.resume.start_journal`."""
     resume: Callable[..., Any]
     """Continues a journal: :func:`dagsearch.journal.resume.resume_search`."""
+    forecast: Callable[..., Any]
+    """Forecasts the best reward: :func:`dagsearch.run.forecasts.after`."""
     report: Callable[..., Any]
     """Makes a page about a result."""
     plot: Callable[..., Any]

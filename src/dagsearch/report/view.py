@@ -9,13 +9,13 @@ from scipy.special import ndtri
 
 from dagsearch.data import Foresight
 from dagsearch.errors import JournalError
-from dagsearch.forecasts import FARTHEST, Forecast, Past, forecast, progress_of
 from dagsearch.journal.encoding import Part, leaf_text
 from dagsearch.journal.record import Record, Told
 from dagsearch.report.dag import best_part, best_told, decisions, main_line
 from dagsearch.report.effects import Effect, Worth, worth_of
 from dagsearch.report.words import count_left, duration, ended, number, sentence
 from dagsearch.results import Gaussian
+from dagsearch.run.forecasts import FARTHEST, Forecast, Past, forecast, progress_of
 
 # Largest numbers of points, effects, best leaves, pending evaluations, failures and requests that are shown.
 _POINTS, _EFFECTS, _LEAVES, _PENDING, _FAILURES, _STEERING = 1500, 40, 8, 60, 20, 12

@@ -28,7 +28,7 @@ import numpy as np
 
 from dagsearch._internal.checks import is_whole
 from dagsearch._internal.typing import FloatArray
-from dagsearch.results import Gaussian
+from dagsearch.results import Evaluation, Gaussian
 
 # Probability that an interval holds.
 _LEVEL = 0.9
@@ -161,3 +161,9 @@ def forecast(progress: Past, n: int, coefficients: Coefficients = FITTED) -> For
     b, chance = progress.best, -math.expm1(-hazard)
     mean, low, high = (min(b + more, progress.largest) for more in (chance * size, low, high))
     return Forecast(int(n), mean, low, high, chance)
+
+
+def after(told: Sequence[Evaluation], n: int) -> Forecast | None:
+    """What :meth:`dagsearch.Search.forecast` returns."""
+    progress = progress_of([one.reward for one in told], [one.predicted for one in told])
+    return None if progress is None else forecast(progress, n)
