@@ -70,6 +70,24 @@ def test_codes_of_a_vector_are_inferred_from_its_paths():
     assert coding.leaf_of(np.array([2, 0, 3])) == (2, 0, 3)
 
 
+def test_long_paths_keep_their_codes():
+    class Counted(Vector):
+        steps = 0
+
+        def step(self, state, action):
+            Counted.steps += 1
+            return super().step(state, action)
+
+    taken = []
+    for length in (1_000, 1_001, 2_000):
+        Counted.steps = 0
+        assert Space(Counted([2] * length)).coding is not None
+        ds.search(Counted([2] * length, lambda leaf: float(sum(leaf))), 8, seed=0)
+        taken.append(Counted.steps / length)
+    assert taken[1] == pytest.approx(taken[0], rel=0.1)
+    assert taken[2] < 1.5 * taken[0]
+
+
 def test_codes_of_an_order_are_inferred_from_its_paths():
     coding = Space(Route(5)).coding
     assert coding.layout.kind == "order"

@@ -50,13 +50,15 @@ class ColumnSubsets(Subsets):
         self.labels = None  # leaves are written as numbers of columns
 
     def root(self) -> Partial | Subset:
-        return self._outer(super().root())
+        root: Partial | Subset = self._outer(super().root())
+        return root
 
     def actions(self, state: Partial | Subset) -> Sequence[Any]:
         return super().actions(self._inner(state))
 
     def step(self, state: Partial | Subset, action: Any) -> Partial | Subset:
-        return self._outer(super().step(self._inner(state), action))
+        after: Partial | Subset = self._outer(super().step(self._inner(state), action))
+        return after
 
     def leaf(self, given: Any) -> Subset:
         """The set of columns; raises if it cannot be selected."""

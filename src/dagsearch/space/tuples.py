@@ -16,6 +16,9 @@ from dagsearch.space.moves import product_of
 from dagsearch.space.numbers import MOST_NAMES, numbers_of, numbers_of_places
 from dagsearch.space.walks import Path
 
+# Number of options of a place that are few, however many places there are.
+_FEW = 8
+
 
 def inferred_coding(paths: Sequence[Path]) -> Coding | None:
     """The codes of a problem whose states are tuples of decisions, all paths of one length; else ``None``."""
@@ -31,7 +34,8 @@ def inferred_coding(paths: Sequence[Path]) -> Coding | None:
             all_others = all_others and (place == 0 or set(offered) == others)
             for option in offered:
                 known.setdefault(option, len(known))
-    if sum(len(known) for known in options if numbers_of(list(known)) is None) > MOST_NAMES:
+    names = sum(len(known) for known in options if numbers_of(list(known)) is None)
+    if names > max(MOST_NAMES, _FEW * length):
         return None
     first = options[0]
     if not always_same and all(set(leaf) <= first.keys() and len(set(leaf)) == length for leaf in leaves):
