@@ -38,8 +38,8 @@ def check_problem(
     It finds missing methods; states that are unhashable, compare by identity or look mutable; actions or
     steps that change from call to call; cycles and paths without an end; players other than MAX and MIN, and
     players that change; leaves without a finite reward; numbers of actions that differ from the declared
-    ``branching``; random leaves that their actions do not lead to; codes that are not those of a leaf; and,
-    where ``added_items`` is declared, states with both leaves and other states as children.
+    ``branching``; random leaves that their actions do not lead to; and, where ``added_items`` is declared,
+    states with both leaves and other states as children.
 
     Of a problem with costly steps it takes ``rewards`` steps, one after the other at random, and checks what
     the problem says about every state.
@@ -181,7 +181,6 @@ class _Walker:
         for _ in range(walks):
             with suppress(_Stop):
                 self._check_random_leaf()
-                self._check_coding()
         self._check_branching()
         return list(self._findings.values())
 
@@ -303,17 +302,6 @@ class _Walker:
                 "random_leaf", f"random_leaf({state!r}) returned {found!r}, not a leaf and a list of actions"
             )
         self._check_way("random_leaf", state, leaf, actions)
-
-    def _check_coding(self) -> None:
-        """Check that the codes of a random leaf are those of this leaf and no other."""
-        coding = self._space.coding
-        if coding is None or "endless" in self._findings:
-            return
-        leaf, _ = self._space.walk(self._call("root"), self._rng)
-        row = coding.codes([leaf])[0]
-        if self._key(coding.leaf_of(row)) != self._key(leaf):
-            self._stop("coding", f"coding gives {leaf!r} the codes {row.tolist()}, which are another leaf's")
-        self._check_way("path_to", self._call("root"), leaf, list(coding.path_to(leaf)))
 
     def _random_state(self) -> State:
         state = self._call("root")

@@ -11,17 +11,7 @@ import numpy as np
 
 from dagsearch._internal.typing import IntArray
 from dagsearch.errors import ProblemError
-from dagsearch.problem import (
-    LONGEST_PATH,
-    MAX,
-    MIN,
-    Action,
-    Coding,
-    DefinedByRun,
-    Problem,
-    State,
-    is_current,
-)
+from dagsearch.problem import MAX, MIN, Action, Coding, DefinedByRun, Problem, State, is_current
 from dagsearch.space.paths import DecidedPaths, paths_are_states
 from dagsearch.space.tuples import inferred_coding
 from dagsearch.space.walks import Path, Walk, random_path, shape_rng, step_by_step
@@ -233,37 +223,23 @@ class Space:
     @cached_property
     def few_leaves(self) -> list[State]:
         """Every leaf of a problem with few states; an empty list if there are too many states."""
-        root = self.problem.root()
-        children, known = self._few_children, {self.key(root)}
-        pending, leaves = [root] if children else [], list[State]()
-        while pending:
-            state = pending.pop()
-            below = children[self.key(state)]
-            if not below and self.allows(state):
-                leaves.append(state)
-            new = {key: child for key, (child, _) in below.items() if key not in known}
-            known.update(new)
-            pending.extend(new.values())
-        return leaves
+        states = [state for state, _ in self._few_states.values()]
+        return [state for state in states if len(self.problem.actions(state)) == 0 and self.allows(state)]
 
     @cached_property
-    def _few_children(self) -> dict[Hashable, dict[Hashable, tuple[State, Action]]]:
-        """The children of every state and the actions to them, by keys; nothing if there are too many states.
-
-        States near the root come first: many states are then noticed before any leaf is looked at.
-        """
-        problem, found = self.problem, dict[Hashable, dict[Hashable, tuple[State, Action]]]()
-        root = problem.root()
-        known, waiting = {self.key(root)}, deque([root])
+    def _few_states(self) -> dict[Hashable, tuple[State, tuple[Action, ...]]]:
+        """Every state by its key, with actions to it; nothing if there are too many states."""
+        problem, root = self.problem, self.problem.root()
+        found: dict[Hashable, tuple[State, tuple[Action, ...]]] = {self.key(root): (root, ())}
+        waiting = deque(found.values())
         while waiting:
-            state = waiting.popleft()
-            below = found[self.key(state)] = {}
+            state, path = waiting.popleft()
             for action in problem.actions(state):
                 child = problem.step(state, action)
-                below.setdefault(self.key(child), (child, action))
-            waiting.extend(child for key, (child, _) in below.items() if key not in known)
-            known.update(below)
-            if len(known) > _FEW_STATES:
+                if (key := self.key(child)) not in found:
+                    found[key] = child, (*path, action)
+                    waiting.append(found[key])
+            if len(found) > _FEW_STATES:
                 return {}
         return found
 
@@ -356,50 +332,22 @@ class Space:
     def actions_to(self, leaf: State) -> list[Action]:
         """Actions from the root to a leaf that is known without them.
 
-        By the problem's ``path_to``, else along children whose items the leaf has, else by the codes that
-        were found, else among all states if these are few.
+        By the problem's ``path_to``, else by the codes that were found, else among all states if these are
+        few.
         """
         if self.path_to is not None:
             return list(self.path_to(leaf))
-        if self.items is not None:
-            return self._actions_by_items(leaf)
         if self.coding is not None:
             with suppress(ProblemError, TypeError):  # what was found may not be all there is
                 actions = list(self.coding.path_to(leaf))
                 if (reached := self.replayed(actions)) is not None and self.same(reached, leaf):
                     return actions
-        return self._actions_among_few(leaf)
-
-    def _actions_by_items(self, leaf: State) -> list[Action]:
-        assert self.items is not None
-        problem, found = self.problem, list[Action]()
-        wanted, state = set(self.items(leaf)), problem.root()
-        while not self.same(state, leaf):
-            steps = ((action, problem.step(state, action)) for action in problem.actions(state))
-            fitting = ((action, after) for action, after in steps if wanted >= set(self.items(after)))
-            action, state = next(fitting, (None, None))
-            if state is None or len(found) == LONGEST_PATH:
-                raise ProblemError(f"no way to {leaf!r} was found: give the problem path_to(leaf)")
-            found.append(action)
-        return found
-
-    def _actions_among_few(self, leaf: State) -> list[Action]:
-        """The actions to a leaf of a problem with few states."""
-        before, key = dict[Hashable, tuple[Hashable, Action]](), self.key(leaf)
-        for parent, below in self._few_children.items():
-            for child, (_, action) in below.items():
-                before.setdefault(child, (parent, action))
-        found, root = list[Action](), self.key(self.problem.root())
-        while key != root:
-            if key not in before:
-                name = type(self.problem).__name__
-                raise ProblemError(
-                    f"the way to {leaf!r} is not known: give {name} path_to(leaf), or pass "
-                    "Proposal(leaf, actions)"
-                )
-            key, action = before[key]
-            found.append(action)
-        return found[::-1]
+        if (known := self._few_states.get(self.key(leaf))) is None:
+            raise ProblemError(
+                f"the way to {leaf!r} is not known: give {type(self.problem).__name__} path_to(leaf), or "
+                "pass Proposal(leaf, actions)"
+            )
+        return list(known[1])
 
 
 def _offers(actions: Sequence[Action], action: Action) -> bool:
