@@ -441,8 +441,9 @@ def test_a_hundred_items_with_precedence_have_possible_neighbours():
 @KINDS
 def test_few_neighbours_are_drawn_from_all_of_them(make):
     problem, rng = make(), np.random.default_rng(0)
-    moves = moves_in(Space(problem))
-    if not moves.certain or problem.coding.neighbours is not None:
+    space = Space(problem)
+    moves = moves_in(space)
+    if not moves.certain or space.allowed is not None or problem.coding.neighbours is not None:
         return  # what is drawn may be refused, or be the same in several ways
     leaf = leaves_of(problem)[-1]
     near, row = found(problem, leaf), problem.codes([leaf])[0]
