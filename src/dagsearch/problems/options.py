@@ -12,9 +12,7 @@ import numpy as np
 
 from dagsearch.errors import ProblemError
 from dagsearch.problem import MOST_ACTIONS
-
-Options = tuple[Hashable, ...]
-"""What can be chosen."""
+from dagsearch.space.chosen import Options
 
 
 class _End(Enum):

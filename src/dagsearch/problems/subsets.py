@@ -14,13 +14,13 @@ from dagsearch._internal.typing import IntArray
 from dagsearch.errors import ProblemError
 from dagsearch.problem import Coding, Layout
 from dagsearch.problems.options import (
-    Options,
     checked_function,
     checked_options,
     checked_reward_function,
     digest,
     identified,
 )
+from dagsearch.space.chosen import Options
 
 Subset = frozenset[Any]
 """Items that are chosen: numbers, or the names that were given."""
