@@ -391,11 +391,11 @@ def test_no_features_are_made_of_leaves(problem, monkeypatch):
     monkeypatch.delattr(OrderViews, "features")
     monkeypatch.delattr(PlaceViews, "values")
     covariance = Views().bind(problem)
-    rows = covariance.represent(Space(problem).random_leaves[:20])
-    assert rows.parts[0].shape == (20, len(covariance.coding.layout.categories))
+    rows = covariance.represent(Space(problem).random_leaves[:10])
+    assert rows.parts[0].shape == (10, len(covariance.coding.layout.categories))
     cross, variances = covariance.cross(rows[:5], covariance.prepared(rows)), covariance.variances(rows[:5])
     matrix, _ = covariance.value_and_gradient(rows)
-    assert cross == pytest.approx(matrix[:5] - covariance.private * np.eye(20)[:5])
+    assert cross == pytest.approx(matrix[:5] - covariance.private * np.eye(10)[:5])
     assert variances == pytest.approx(cross.diagonal())
 
 
