@@ -316,8 +316,12 @@ def test_a_journal_holds_names_and_values(tmp_path):
     ds.maximize(conditional, budget=5, seed=0, journal=tmp_path / "j")
     text = json.dumps([event.content for event in read_events(tmp_path / "j")])
     assert '["pre", "none"]' in text or '["pre", "pca"]' in text
-    with pytest.raises(ds.ProblemError, match=r"the function chose 'pre' with .* then 'a' with"):
+    with pytest.raises(ds.JournalError, match="its identity was conditional, and is straight"):
         ds.maximize(straight, budget=6, seed=0, journal=tmp_path / "j")
+    other = lambda choose: straight(choose)  # noqa: E731
+    other.__name__ = "conditional"
+    with pytest.raises(ds.ProblemError, match=r"the function chose 'pre' with .* then 'a' with"):
+        ds.maximize(other, budget=6, seed=0, journal=tmp_path / "j")
     with pytest.raises(ds.ProblemError, match="cannot be kept in a journal"):
         ds.maximize(lambda choose: choose("a", [print, len])(()) or 0, 3, journal=tmp_path / "k")
 

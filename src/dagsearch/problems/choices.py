@@ -155,7 +155,8 @@ class Choices(NamedChoices):
         """What is to be chosen next; ``None`` at a leaf."""
         first = self._number[state.names[-1]] + 1 if state.names else 0
         for name in self._names[first:]:
-            question = self._ask(name, state)
+            options = self._places[name]
+            question = options if isinstance(options, Question) else self._ask(name, options, state)
             if question is not None:
                 return question
         return None
@@ -163,10 +164,8 @@ class Choices(NamedChoices):
     def _is_leaf(self, state: Chosen) -> bool:
         return self._next(state) is None
 
-    def _ask(self, name: str, state: Chosen) -> Question | None:
-        options = self._places[name]
-        if isinstance(options, Question):
-            return options
+    def _ask(self, name: str, options: OptionsOf, state: Chosen) -> Question | None:
+        """The question about a place whose options depend on earlier choices; ``None`` if it has none."""
         try:
             given = options(_Before(state, self._names[: self._number[name]], name))
             found = () if given is None else as_tuple(f"the options of {name!r}", given)
@@ -220,6 +219,9 @@ class Choices(NamedChoices):
 
     def leaf_of(self, codes: IntArray) -> Chosen:
         """The leaf with these codes; the first option is chosen where a code does not fit."""
+        if self._is_fixed and codes.min() >= 0:  # nothing needs to be asked
+            wanted = self._seen.codes.wanted(codes)
+            return Chosen(tuple(wanted), tuple(wanted.values()))
         return self._walked(self._seen.codes.answer(codes))
 
     # For a journal -------------------------------------------------------------------------------------

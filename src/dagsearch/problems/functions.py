@@ -45,7 +45,7 @@ class FunctionProblem(NamedChoices, DefinedByRun):
         Makes choices and computes a number. Which choices it makes, and from which options, must depend on
         earlier choices alone. If it has a method ``identity() -> str``, as an object with ``__call__`` may
         have, a journal keeps that text and continues only with a function whose text is equal: a digest of
-        its data, say.
+        its data, say. By default it is the function's name.
     minimize : bool
         Whether the result is to be as small as possible. The reward is then its negative.
 
@@ -228,8 +228,9 @@ class FunctionProblem(NamedChoices, DefinedByRun):
         return Chosen(names, values, options if encoded and len(encoded[0]) > 2 else None)
 
     def identity(self) -> str:
-        """What the function says of itself."""
-        return identified("", self._function)
+        """What the function says of itself, or its name."""
+        name = getattr(self._function, "__name__", type(self._function).__name__)
+        return identified("", self._function) or name
 
 
 class Choose:

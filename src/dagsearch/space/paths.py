@@ -25,7 +25,7 @@ _TRIED = 16
 _REMEMBERED = 100_000
 
 
-class DecidedPaths:
+class PathCodes:
     """The states of a problem as the decisions on the paths to them.
 
     Parameters

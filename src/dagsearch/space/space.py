@@ -12,7 +12,7 @@ import numpy as np
 from dagsearch._internal.typing import IntArray
 from dagsearch.errors import ProblemError
 from dagsearch.problem import MAX, MIN, Action, Coding, DefinedByRun, Problem, State, is_current
-from dagsearch.space.paths import DecidedPaths, paths_are_states
+from dagsearch.space.paths import PathCodes, paths_are_states
 from dagsearch.space.tuples import inferred_coding
 from dagsearch.space.walks import Path, Walk, random_path, shape_rng, step_by_step
 
@@ -278,12 +278,12 @@ class Space:
         return True
 
     @cached_property
-    def decided(self) -> DecidedPaths | None:
+    def decided(self) -> PathCodes | None:
         """The decisions behind the states, where nothing else shows them; ``None`` if they do not matter."""
         problem, leaf = self.problem, self.paths[0].states[-1]
         if isinstance(leaf, (set, frozenset)) or not paths_are_states(problem, self.key, self.paths):
             return None
-        found = DecidedPaths(problem, self.key)
+        found = PathCodes(problem, self.key)
         for path in self.paths:
             found.learn(path.actions)
         return found
