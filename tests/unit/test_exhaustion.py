@@ -9,8 +9,8 @@ import dagsearch as ds
 from dagsearch.covariances import Overlap, SetKernel
 from dagsearch.journal.journal import read_events
 from dagsearch.posterior import FunctionScores
+from dagsearch.posterior.anchors import AnchoredScores
 from dagsearch.posterior.evidence import LogPosterior
-from dagsearch.posterior.landmarks import WhitenedScores
 from dagsearch.problems import Choices, FunctionProblem, Orders, Sequences, Subsets
 from dagsearch.proposers import Climb, Descent, Portfolio
 from dagsearch.proposers.expansions import AllChildren, OneChild
@@ -303,7 +303,7 @@ def test_seconds_hold_while_leaves_are_looked_for(clock):
 )
 def test_seconds_hold_in_rollouts_and_climbs(make, slow, clock, monkeypatch):
     begun = []
-    monkeypatch.setattr(WhitenedScores, slow, slowed(getattr(WhitenedScores, slow), clock, begun))
+    monkeypatch.setattr(AnchoredScores, slow, slowed(getattr(AnchoredScores, slow), clock, begun))
     search = make()
     end, reason = run_with_limit(search, clock, 1_000.0)
     assert reason == "seconds"
