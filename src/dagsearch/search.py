@@ -659,7 +659,7 @@ class Search(Session[Proposal]):
         if self.posterior.learns_noise:
             return False
         evaluated = {episode.leaf for episode in self.posterior.told}
-        if self.repeats:  # no leaf is closed
+        if self.repeats or self.space.by_run is not None:  # no leaf is closed, or suggestions are, too
             leaves = self.space.few_leaves
             return bool(leaves) and all(self.index.find(leaf) in evaluated for leaf in leaves)
         asked = sum(map(self.index.is_leaf, range(len(self.index.states))))

@@ -259,7 +259,11 @@ class Space:
 
     def learn(self, leaf: State, failed: bool = False) -> State:
         """The leaf as it is known once it was evaluated; places and options may have grown."""
-        return leaf if self.by_run is None else self.by_run.learn(leaf, failed)
+        if self.by_run is None:
+            return leaf
+        for name in ("few_leaves", "_few_children"):
+            self.__dict__.pop(name, None)
+        return self.by_run.learn(leaf, failed)
 
     def failed(self, error: BaseException) -> State | None:
         """The leaf at which an evaluation has failed, where that is another one than the proposal's."""
@@ -273,7 +277,7 @@ class Space:
         """Examine places and options again; returns whether there are more of them."""
         if self.by_run is None or self.coding is getattr(self.problem, "coding", None):
             return False
-        for name in ("coding", "few_codes", "few_leaves", "_few_children", "is_of_one_size", "random_leaves"):
+        for name in ("coding", "few_codes", "random_leaves"):
             self.__dict__.pop(name, None)
         return True
 
