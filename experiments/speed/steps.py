@@ -133,7 +133,9 @@ def step_times(
 
 
 def size_of(search: Search) -> tuple[int, int]:
-    """Nodes and edges."""
+    """Nodes and edges; a search that does not descend has leaves and no edges."""
+    if search.descended is None:
+        return len(search.index.states), 0
     graph = search.explored.graph
     return len(graph), int(graph.count[: len(graph)].sum())
 

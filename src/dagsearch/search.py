@@ -120,6 +120,7 @@ class Search(Session[Proposal]):
             self.posterior, self.index, self.data, Remaining(self.index), self.incumbent, self.descended
         )
         self._incumbent: tuple[int, Evaluation] | None = None  # with the number of evaluations it is from
+        self._failed: set[int] = set()  # rows of leaves that will not be evaluated
         self.record_with(Recorder())
         if self.descended is not None:
             with one_thread():
@@ -242,6 +243,7 @@ class Search(Session[Proposal]):
             if (index := self.data.find(told.asked, proposal)) is not None:
                 self.data.drop(index)
             self.index.table.closed[row] = not self.repeats
+            self._failed.discard(row)
             actions, path = (self._way(leaf), ()) if proposal is None else (proposal.actions, proposal.path)
             if self.space.by_run is not None:
                 actions = tuple(self.space.actions_to(leaf))
@@ -384,9 +386,9 @@ class Search(Session[Proposal]):
         if self.descended is not None and proposal.path:
             self.descended.explored.graph.visits[list(proposal.path)] -= 1
         if not again:
-            self.index.table.closed[row] = True
-            if leaf is not None:
-                self.index.table.closed[self.index.leaf(self.space.learn(leaf, failed=True))] = True
+            rows = [row] if leaf is None else [row, self.index.leaf(self.space.learn(leaf, failed=True))]
+            self.index.table.closed[rows] = True
+            self._failed.update(rows)
             if episodes := self.posterior.missed():
                 with self.recorder.deciding():
                     self._learn(episodes)
@@ -658,12 +660,10 @@ class Search(Session[Proposal]):
         """Whether every leaf was evaluated, and rewards have no noise."""
         if self.posterior.learns_noise:
             return False
-        evaluated = {episode.leaf for episode in self.posterior.told}
-        if self.repeats or self.space.by_run is not None:  # no leaf is closed, or suggestions are, too
-            leaves = self.space.few_leaves
+        if self.repeats:  # no leaf is closed
+            leaves, evaluated = self.space.few_leaves, {episode.leaf for episode in self.posterior.told}
             return bool(leaves) and all(self.index.find(leaf) in evaluated for leaf in leaves)
-        asked = sum(map(self.index.is_leaf, range(len(self.index.states))))
-        return len(evaluated) == asked and self._view.remaining.anywhere() is None
+        return not (self._failed or self.data.pending) and self._view.remaining.anywhere() is None
 
     def forecast(self, n: int = 1) -> "Forecast | None":
         """The best reward to be expected after ``n`` more evaluations, with a 90% interval.

@@ -57,7 +57,6 @@ def known(search):
         [(one.leaf, one.actions, one.reward, one.predicted) for one in search.history],
         search.index.scores.mean.tolist(),
         search.asked,
-        search.recorder.steering,
         [proposal.leaf for proposal in search.pending],
     )
 
@@ -176,7 +175,7 @@ def test_a_resumed_search_is_still_paused(journal):
     search = steered(journal, [("pause",), ("stop",)])
     search.close()
     resumed = ds.Search.resume(journal, problem())
-    assert resumed.steered.paused
+    assert resumed.recorder.steering.paused
     send_request(journal, "continue")
     resumed.run(2, steer=True)
     assert len(resumed.history) == 8

@@ -12,13 +12,7 @@ from scipy.integrate import quad
 from scipy.special import ndtr
 from scipy.stats import multivariate_normal, norm
 
-from dagsearch.values.gaussians import (
-    Gaussian,
-    checked_prior,
-    max_of_many,
-    pair_maximum,
-    truncation,
-)
+from dagsearch.values.gaussians import checked_prior, max_of_many, pair_maximum, truncation
 from experiments.paper.correlated import fold
 from support.exact import exact_max_of_many
 
@@ -281,11 +275,6 @@ def test_what_is_not_a_number_passes_through_instead_of_hanging():
 def test_a_certain_prior_decides():
     assert max_of_two(3.0, 0.0, 0.0, 1.0, prior=(5.0, 0.0)) == (5.0, 0.0)
     assert exact_max_of_many([3.0, 0.0], [0.0, 1.0], prior=(5.0, 0.0)) == (5.0, 0.0)
-
-
-def test_gaussian_unpacks():
-    mean, variance = Gaussian(1.0, 2.0)
-    assert (mean, variance) == (1.0, 2.0)
 
 
 @pytest.mark.parametrize("prior", [(0.0, -1.0), 1.0, (0.0, 1.0, 2.0)])
