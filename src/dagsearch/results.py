@@ -171,7 +171,7 @@ class Result:
 
         A notebook shows a part of it; ``report().write("page.html")`` writes all of it to one file.
         """
-        return wiring.report(self)
+        return wiring.report(self)  # type: ignore[no-any-return]
 
     def plot(self) -> "Figure":
         """Draw the search with matplotlib: ``result.plot().savefig("search.png")`` writes the figure.
@@ -180,7 +180,7 @@ class Result:
         choice explains; and the best reward found with each combination of the two choices that explain most.
         With little to draw, there is only the first.
         """
-        return wiring.plot(self)
+        return wiring.plot(self)  # type: ignore[no-any-return]
 
     def to_dicts(self) -> list[dict[str, Any]]:
         """The history as one dictionary per evaluation, all with the same keys.
@@ -190,14 +190,14 @@ class Result:
         a leaf has no such choice or position. Costly steps are told by the decisions so far. The last one,
         ``leaf``, is the leaf itself.
         """
-        return wiring.rows(self)
+        return wiring.rows(self)  # type: ignore[no-any-return]
 
     def to_frame(self) -> "pandas.DataFrame":
         """The history as a pandas data frame, with one row per evaluation and the columns of `to_dicts`.
 
         Where a choice was made and is ``None``, its column has ``None`` there and NaN where it was not made.
         """
-        return wiring.frame(self)
+        return wiring.frame(self)  # type: ignore[no-any-return]
 
 
 def nothing_left(result: Result) -> bool:

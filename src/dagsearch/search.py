@@ -628,26 +628,31 @@ class Search(Session[Proposal]):
         """The result so far."""
         data, best = self.data, self.incumbent()
         prior = self.posterior.scores.covariance
-        model = None if prior is None else repr(prior), data.foresight.skill, data.foresight.coverage
+        fields: dict[str, Any] = {
+            "stopped": data.stopped,
+            "history": tuple(data.evaluations),
+            "covariance": None if prior is None else repr(prior),
+            "skill": data.foresight.skill,
+            "coverage": data.foresight.coverage,
+        }
         if best is None:
-            return Result(None, None, None, None, None, data.stopped, (), *model)
+            return Result(None, None, None, None, None, **fields)
         value = None if self.descended is None else self.belief(self.problem.root()).v
-        after = data.stopped, tuple(data.evaluations)
         if self.descended is not None and self.descended.explored.graph.adversarial:
             line = self.recommend()
             reward = self._mean_reward(line.states[-1])
-            return Result(line.states[-1], line.actions, reward, value, None, *after, *model, game=True)
+            return Result(line.states[-1], line.actions, reward, value, None, **fields, game=True)
         reward = self._mean_reward(best.leaf) if self.posterior.learns_noise else best.reward
-        certain = 1.0 if self._all_known else None
-        return Result(best.leaf, best.actions, reward, value, certain, *after, *model)
+        return Result(best.leaf, best.actions, reward, value, 1.0 if self._all_known else None, **fields)
 
     def after_error(self) -> Result:
         """The result after an error; only the rewards, if model or problem fail when asked for more."""
         with suppress(Exception):
             return self.result()
-        best, data = self.data.best, self.data
-        found = (None, None, None) if best is None else (best.leaf, best.actions, best.reward)
-        return Result(*found, None, None, data.stopped, tuple(data.evaluations))
+        best, told = self.data.best, (self.data.stopped, tuple(self.data.evaluations))
+        if best is None:
+            return Result(None, None, None, None, None, *told)
+        return Result(best.leaf, best.actions, best.reward, None, None, *told)
 
     def _mean_reward(self, leaf: State) -> float | None:
         """Mean of the rewards of a leaf; ``None`` if it was not evaluated."""

@@ -192,7 +192,7 @@ class Record:
         record = cls()
         record.minimized, record.game, record.steps = result.minimized, result.game, result.steps
         record.settled = nothing_left(result)
-        if result.game:
+        if result.game and result.value is not None:
             record.values.append((len(result.history), result.value))
         record.add_evaluations(result.history, -1.0 if result.minimized else 1.0)
         return record

@@ -303,7 +303,8 @@ def steps(
     steer = checked_steer(execution.get("steer", False), search.recorder.keeps_pending)
     callback = checked_callback(execution.get("callback"))
     join = checked_join(execution.get("join", False), search.recorder.keeps_pending, search.problem)
-    executor, n_jobs, timeout = (execution.get(name) for name in ("executor", "n_jobs", "timeout"))
+    executor, n_jobs = execution.get("executor"), execution.get("n_jobs")
+    timeout = execution.get("timeout")
     if join and executor is None and n_jobs is None:
         n_jobs = 1
     pool = make_pool(search.problem, executor, n_jobs, timeout, deterministic)
@@ -363,12 +364,12 @@ def tell_or_fail(search: "Search", ended: Running, on_error: OnError) -> Evaluat
         if not isinstance(leaf, Edge):
             raise
         error = wrong
-    problem_with_it, failed = described(error), dict[str, Any]()
+    problem_with_it, at = described(error), dict[str, Any]()
     if isinstance(search.problem, DefinedByRun):
-        failed["leaf"] = search.space.failed(error)
+        at["leaf"] = search.space.failed(error)
     if isinstance(on_error, str):
         note = {"failure": problem_with_it, **(ended.note or {})}
-        search.forget(proposal, again=False, note=note, **failed)
+        search.forget(proposal, again=False, note=note, **at)
     if on_error == "raise":
         failure = EvaluationError(
             f"evaluating {leaf!r} failed after {len(search.history)} evaluations "
@@ -379,7 +380,7 @@ def tell_or_fail(search: "Search", ended: Running, on_error: OnError) -> Evaluat
         failure.result = search.result()
         raise failure from error
     logger.warning("evaluating %r failed (%s)", leaf, problem_with_it)
-    return None if on_error == "skip" else search.tell(proposal, float(on_error), **failed)
+    return None if on_error == "skip" else search.tell(proposal, float(on_error), **at)
 
 
 class _Failed(Exception):

@@ -125,7 +125,7 @@ class Graph(Numbered):
         self.level[first:] = self.above_leaves[first:] = -1
         self.lower[first:], self.upper[first:] = -np.inf, np.inf
 
-    def add(self, key: Hashable, state: State, sign: int, branching: int) -> int:  # type: ignore[override]
+    def add(self, key: Hashable, state: State, sign: int, branching: int) -> int:
         """A new node without a path to it; ``branching`` is 0 at a leaf."""
         node = len(self.states)
         if node + 1 == self.level.size:  # the last entry stays free, for nodes that are not in the DAG: −1

@@ -173,7 +173,8 @@ def outcome_of(act: Callable[[], Any]) -> Any:
 def knowledge(search: Search) -> Sequence[Any]:
     """All that decides what a search does next, to the last bit."""
     search.belief(search.problem.root())  # pending leaves are left out of the belief
-    index, arrays = search.index, [search.index.table.closed]
+    index = search.index
+    arrays: list[Any] = [index.table.closed]
     if search.descended is not None:
         search.descended.outdated()  # as before the next decision: new leaves may prove values
         graph = search.values.explored.graph
