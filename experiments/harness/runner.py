@@ -2,8 +2,10 @@
 
 import json
 import multiprocessing
+import os
 import platform
 import signal
+import subprocess
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -113,9 +115,18 @@ class Outcome:
 def write_settings(folder: Path, name: str, settings: Mapping[str, Any]) -> Path:
     """Write the settings and the versions as JSON; returns the path."""
     path = folder / f"{name}.json"
-    about = {"experiment": name, "seed": SEEDS, **settings, "versions": versions()}
+    about = {"experiment": name, "seed": SEEDS, **settings, "commit": commit(), "versions": versions()}
     path.write_text(json.dumps(about, indent=2) + "\n")
     return path
+
+
+def commit() -> str:
+    """The commit that is run; of a copy without its history, what the environment variable COMMIT says."""
+    try:
+        asked = ["git", "-C", str(Path(__file__).parent), "rev-parse", "--short=7", "HEAD"]
+        return subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return os.environ.get("COMMIT", "unknown")
 
 
 def rounded(value: float) -> float:
