@@ -30,7 +30,7 @@ from dagsearch.proposers.policies import Policy, UpperConfidence
 from dagsearch.proposers.portfolio import Portfolio
 from dagsearch.proposers.rollouts import Greedy, Uniform
 from dagsearch.space import Coding, Space
-from dagsearch.space.check import check_actions, check_first_path
+from dagsearch.space.check import check_paths
 from dagsearch.values.backups import Backup, MomentMatching
 from dagsearch.values.increments import Increments
 
@@ -96,8 +96,7 @@ def default_parts(
     if not is_whole(initial) or initial < 0:
         raise ValueError(f"initial must be a whole number of at least 0, got {shown(initial)}")
     space = Space.of(problem)
-    check_first_path(space)
-    check_actions(space)
+    check_paths(space, random=2)
     given = natural_covariance(space) if covariance is None else as_covariance(covariance).bind(space)
     # Random leaves of a game do not represent the positions that matter, and mislead the evidence.
     adversarial = space.has_players
@@ -141,7 +140,7 @@ def paper_parts(
 ) -> Parts:
     """The parts of :meth:`dagsearch.Search.paper`."""
     space = Space.of(problem)
-    check_first_path(space)
+    check_paths(space)
     if covariance is None:
         covariance = default_covariance(space)
         if c is None and space.covariance is None:  # a declared covariance has its own scale
@@ -226,7 +225,7 @@ def _likeness_of_codes(space: Space, coding: Coding) -> str:
     found = f"Leaves are compared choice by choice: {count} choices"
     if numbers:
         found += f", {numbers} of them numbers, which are near if their values are"
-    if space.uses_decisions:
+    if space.decided is not None:
         found += (
             ". They were found on random paths: the same options offered again are the same choice. Where "
             "different choices have the same options, problems.Choices with names tells them apart"

@@ -8,7 +8,7 @@ import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property
 from typing import Any, Final, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -228,24 +228,16 @@ class Children:
 
 def is_current(problem: Any, name: str) -> bool:
     """Whether the member ``name`` is defined at or below the class that defines ``actions`` and ``step``."""
+    if name in getattr(problem, "__dict__", ()):
+        return True
     kind: Any = type(problem)
-    return _is_current(kind, name) or name in getattr(problem, "__dict__", ())
-
-
-@cache
-def _is_current(kind: Any, name: str) -> bool:
-    for place, owner in enumerate(kind.__mro__):
-        if name in vars(owner):
-            return True
-        if any(_is_overridden(member, owner, kind.__mro__[place + 1 :]) for member in ("actions", "step")):
+    owner = next((one for one in kind.__mro__ if name in vars(one)), None)
+    for member in ("actions", "step"):
+        known = getattr(owner, member, None)
+        is_abstract = getattr(known, "__isabstractmethod__", False)  # to implement it is not to replace it
+        if known not in (None, getattr(kind, member)) and not is_abstract:
             return False
-    return False
-
-
-def _is_overridden(member: str, owner: Any, bases: Sequence[Any]) -> bool:
-    """Whether a class replaces a member of its bases; to implement an abstract one is not to replace it."""
-    found = [vars(base)[member] for base in bases if member in vars(base)]
-    return member in vars(owner) and any(not getattr(own, "__isabstractmethod__", False) for own in found)
+    return owner is not None
 
 
 def check_members(problem: Any, costly: bool = False) -> None:

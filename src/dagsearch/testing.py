@@ -1,22 +1,22 @@
 """Checks of a user's problem before it is searched."""
 
 import warnings
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from contextlib import suppress
 from dataclasses import is_dataclass
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
 from dagsearch._internal.checks import is_finite
-from dagsearch.costly.checks import checked_step
+from dagsearch.costly.checks import checked_step as checked_costly_step
 from dagsearch.costly.edges import Edges
 from dagsearch.errors import ProblemError, RewardError
 from dagsearch.methods import likeness
 from dagsearch.posterior.units import checked_reward
-from dagsearch.problem import MAX, MIN, Action, Problem, State, Step, check_members, has_costly_steps
+from dagsearch.problem import Action, Problem, State, check_members, has_costly_steps
 from dagsearch.space import Space
-from dagsearch.space.check import in_another_order, not_a_sequence
+from dagsearch.space.check import checked_actions, checked_step, in_another_order
 
 _FINDINGS_SHOWN = 20
 # Number of children of a state that are compared with each other.
@@ -110,14 +110,15 @@ def _step_findings(problem: Any, count: int, rng: np.random.Generator) -> list[s
             count -= 1
             state, action = edges.states[int(edges.node[edge])], edges.actions[edge]
             before = repr(state)
-            step = checked_step(problem.expand(state, action), state, action)
+            step = checked_costly_step(problem.expand(state, action), state, action)
             if repr(state) != before:
                 findings[f"mutable: expand changed the state {before} in place to {state!r}"] = None
             if type(key := edges.space.key(step.state)).__eq__ is object.__eq__:
                 kind = type(key).__name__
                 findings[f"{kind} compares by identity; define __eq__ and __hash__, or key(state)"] = None
             edges.take(edge, edges.describe(step))
-            findings |= dict.fromkeys(_changing_actions(problem, step))
+            if step.actions is None:
+                findings |= dict.fromkeys(_changing_actions(problem, step.state))
     except ProblemError as error:
         findings[str(error)] = None
     except Exception as error:
@@ -125,16 +126,12 @@ def _step_findings(problem: Any, count: int, rng: np.random.Generator) -> list[s
     return list(findings)
 
 
-def _changing_actions(problem: Any, step: Step) -> list[str]:
+def _changing_actions(problem: Any, state: State) -> list[str]:
     """Whether the actions of a state differ from call to call."""
-    if step.actions is not None:
-        return []
-    first, second = problem.actions(step.state), problem.actions(step.state)
-    if not hasattr(first, "__len__"):
-        return []  # an iterator, which may be endless
-    first, second = list(first), list(second)
-    same = list(map(repr, first)) == list(map(repr, second))
-    return [] if same else [in_another_order(step.state, first, second)]
+    first, second = problem.actions(state), problem.actions(state)
+    if not hasattr(first, "__len__") or list(map(repr, first)) == list(map(repr, second)):
+        return []  # the same, or an iterator, which may be endless
+    return [in_another_order(state, first, second)]
 
 
 def _likeness_of_steps(problem: Any) -> str:
@@ -165,10 +162,11 @@ class _Walker:
     """Walks random paths and records each kind of finding once."""
 
     def __init__(self, problem: Any, longest: int, rewards: int, rng: np.random.Generator) -> None:
-        self._problem, self._space = problem, Space(problem)
+        self._space = Space(problem)
+        self._problem: Any = self._space.problem
         self._longest, self._rewards, self._rng = longest, rewards, rng
         self._findings: dict[Hashable, str] = {}
-        self._seen: dict[Hashable, tuple[list[str], Any]] = {}
+        self._seen: dict[Hashable, tuple[list[str], int]] = {}
         self._widths: dict[int, list[int]] = {}
         self._leaf_depths: set[int] = set()
 
@@ -178,149 +176,103 @@ class _Walker:
                 self._one_walk()
             if "endless" in self._findings:  # such a walk is slow: one is enough
                 break
-        for _ in range(walks):
-            with suppress(_Stop):
-                self._check_random_leaf()
         self._check_branching()
         return list(self._findings.values())
 
     def _note(self, kind: Hashable, finding: str) -> None:
         self._findings.setdefault(kind, finding)
 
-    def _stop(self, kind: Hashable, finding: str) -> NoReturn:
-        """Record a finding with which the walk cannot continue."""
-        self._note(kind, finding)
-        raise _Stop
-
-    def _call(self, name: str, *arguments: Any) -> Any:
+    def _call(self, name: str, method: Callable[..., Any], *arguments: Any) -> Any:
         """What a method returns; an exception is recorded as a finding and ends the walk."""
         try:
-            return getattr(self._problem, name)(*arguments)
+            return method(*arguments)
+        except ProblemError as error:
+            self._note(name, str(error))
         except Exception as error:
-            given = ", ".join(repr(argument) for argument in arguments)
-            self._stop((name, "raised"), f"{name}({given}) raised {type(error).__name__}: {error}")
+            given = ", ".join(repr(one) for one in arguments if not isinstance(one, Space))
+            self._note(name, f"{name}({given}) raised {type(error).__name__}: {error}")
+        raise _Stop
 
     def _one_walk(self) -> None:
-        state = self._call("root")
-        path: set[Hashable] = set()
+        state = self._call("root", self._problem.root)
+        path: dict[Hashable, State] = {}
         while True:
             key = self._key(state)
             if key in path:
-                self._stop("cycle", f"cycle: a path leads from the state {state!r} back to it")
-            path.add(key)
-            actions = self._actions(state, key)
-            self._check_player(state, key)
+                self._note("cycle", f"cycle: a path leads from the state {state!r} back to it")
+                return
+            path[key] = state
+            actions = list(self._call("actions", checked_actions, self._space, state))
+            self._check_equal(state, key, actions)
             level = len(path) - 1
             if len(actions) == 0:
-                self._check_leaf(state, level)
-                return
+                break
             self._widths.setdefault(level, []).append(len(actions))
             if level >= self._longest:
-                self._stop(
-                    "endless", f"no leaf within {self._longest} decisions of the root; every path must end"
-                )
-            self._check_children(state, actions)
-            state = self._step(state, actions[int(self._rng.integers(len(actions)))])
+                found = f"no leaf within {self._longest} decisions of the root; every path must end"
+                self._note("endless", found)
+                return
+            if self._space.added_items is not None and self._space.items is not None:
+                self._call("added_items", self._check_added_items, state, actions)
+            action = actions[int(self._rng.integers(len(actions)))]
+            state = self._call("step", checked_step, self._space, state, action)
+        self._leaf_depths.add(level)
+        if self._space.random_leaf is not None:
+            passed = list(path.values())[int(self._rng.integers(max(level, 1)))]
+            self._call("random_leaf", self._check_random_leaf, passed)
+        if self._rewards > 0 and self._space.allows(state):
+            self._rewards -= 1
+            reward = self._call("reward", self._problem.reward, state)
+            try:
+                checked_reward(reward, state)
+            except RewardError:
+                self._note("reward", f"no reward: reward({state!r}) returned {reward!r}, not a finite number")
 
     def _key(self, state: State) -> Hashable:
-        key = self._call("key", state) if hasattr(self._problem, "key") else state
-        what = "state" if key is state else f"key of the state {state!r},"
-        try:
-            hash(key)
-        except TypeError as error:
-            self._stop(
-                ("unhashable", type(key)),
-                f"unhashable: the {what} {key!r} cannot be hashed ({error}); use tuples, frozensets "
-                "or frozen dataclasses, or define key(state)",
-            )
+        key: Hashable = self._call("key", self._space.key, state)
         # Its hash depends on attributes that can be assigned to.
         if is_dataclass(key) and not type(key).__dataclass_params__.frozen:  # type: ignore[union-attr]
             self._note(
                 ("mutable", type(key)),
-                f"mutable: the {what} {key!r} is of type {type(key).__name__}, whose hash depends "
-                "on attributes that can be changed; freeze the dataclass",
+                f"mutable: {key!r} is of type {type(key).__name__}, whose hash depends on attributes that "
+                "can be changed; freeze the dataclass",
             )
-        return key  # type: ignore[no-any-return]
+        return key
 
-    def _actions(self, state: State, key: Hashable) -> list[Action]:
-        first, second = self._call("actions", state), self._call("actions", state)
-        fault = not_a_sequence(state, first)
-        if fault is not None:
-            self._stop("actions", fault)
-        first, second = list(first), list(second)
-        shown = [repr(action) for action in first]
-        if shown != [repr(action) for action in second]:
-            self._note("actions change", in_another_order(state, first, second))
-        known = self._seen.setdefault(key, (shown, None))[0]
-        if known != shown:
+    def _check_equal(self, state: State, key: Hashable, actions: Sequence[Action]) -> None:
+        """Check that equal states offer the same actions to the same player."""
+        seen = [repr(action) for action in actions], self._call("player", self._space.player, state)
+        known = self._seen.setdefault(key, seen)
+        if known[0] != seen[0]:
             self._note(
                 "actions differ",
-                f"the state {state!r} has the actions {first!r}, but an equal one had {', '.join(known)}: "
-                "equal states must offer the same actions",
+                f"the state {state!r} has the actions {actions!r}, but an equal one had "
+                f"{', '.join(known[0])}: equal states must offer the same actions",
             )
-        return first
-
-    def _check_player(self, state: State, key: Hashable) -> None:
-        if not self._space.has_players:
-            return
-        player = self._call("player", state)
-        if player not in (MAX, MIN):
-            self._note(
-                "player",
-                f"inconsistent player: player({state!r}) returned {player!r}; it must return MAX or MIN",
-            )
-        actions, known = self._seen[key]
-        if known is not None and known != player:
+        if known[1] != seen[1]:
             self._note(
                 "player changes",
-                f"inconsistent player: at {state!r} player first returned {known!r}, later {player!r}",
+                f"inconsistent player: at {state!r} player first returned {known[1]!r}, later {seen[1]!r}",
             )
-        self._seen[key] = (actions, player)
 
-    def _check_leaf(self, leaf: State, level: int) -> None:
-        self._leaf_depths.add(level)
-        if self._rewards <= 0 or not self._space.allows(leaf):
-            return
-        self._rewards -= 1
-        reward = self._call("reward", leaf)
-        try:
-            checked_reward(reward, leaf)
-        except RewardError:
-            self._note("reward", f"no reward: reward({leaf!r}) returned {reward!r}, not a finite number")
-
-    def _check_random_leaf(self) -> None:
-        """Check from a random state that ``random_leaf`` returns a leaf and actions that lead to it."""
-        if self._space.random_leaf is None:
-            return
-        state = self._random_state()
-        found = self._call("random_leaf", state, self._rng)
+    def _check_random_leaf(self, state: State) -> None:
+        """Check that ``random_leaf`` of a state returns a leaf and actions that lead to it."""
+        problem = self._problem
+        found = problem.random_leaf(state, self._rng)
         try:
             leaf, actions = found
             actions = list(actions)
         except (TypeError, ValueError):
-            self._stop(
-                "random_leaf", f"random_leaf({state!r}) returned {found!r}, not a leaf and a list of actions"
-            )
-        self._check_way("random_leaf", state, leaf, actions)
-
-    def _random_state(self) -> State:
-        state = self._call("root")
-        for _ in range(int(self._rng.integers(max([1, *self._leaf_depths])))):
-            if len(choices := self._call("actions", state)) > 0:
-                state = self._call("step", state, choices[int(self._rng.integers(len(choices)))])
-        return state
-
-    def _check_way(self, member: str, state: State, leaf: State, actions: Sequence[Action]) -> None:
-        """Check that actions lead from a state to a leaf, as ``member`` says."""
+            raise ProblemError(
+                f"random_leaf({state!r}) returned {found!r}, not a leaf and a list of actions"
+            ) from None
         for action in actions:
-            if action not in self._call("actions", state):
-                self._stop(
-                    member, f"{member} takes the action {action!r}, which is not possible at {state!r}"
-                )
-            state = self._call("step", state, action)
-        if self._key(state) != self._key(leaf) or len(self._call("actions", leaf)) > 0:
-            self._note(
-                member, f"{member} gives the leaf {leaf!r}, but its actions {actions!r} lead to {state!r}"
+            if action not in problem.actions(state):
+                raise ProblemError(f"random_leaf takes the action {action!r}, not possible at {state!r}")
+            state = problem.step(state, action)
+        if not self._space.same(state, leaf) or len(problem.actions(leaf)) > 0:
+            raise ProblemError(
+                f"random_leaf gives the leaf {leaf!r}, but its actions {actions!r} lead to {state!r}"
             )
 
     def _check_branching(self) -> None:
@@ -331,8 +283,8 @@ class _Walker:
         if self._space.branching is None:
             return
         if not isinstance(self._space.branching, Sequence):
-            what = "a list with the number of actions at each level"
-            self._note("branching", f"branching must be {what}, got {self._space.branching!r}")
+            wanted = "a list with the number of actions at each level"
+            self._note("branching", f"branching must be {wanted}, got {self._space.branching!r}")
             return
         levels, deepest = len(self._space.branching), max(self._leaf_depths, default=0)
         if deepest > levels or (len(self._leaf_depths) == 1 and deepest < levels):
@@ -349,27 +301,21 @@ class _Walker:
                     f"{mean:.3g} actions on average",
                 )
 
-    def _check_added_items(self, state: State, action: Action, child: State) -> None:
-        """Check that a step adds to the items exactly what ``added_items`` declares."""
-        if self._space.added_items is None or self._space.items is None:
-            return
-        (added,) = self._call("added_items", state, [action])
-        expected = {*self._call("items", state), *added}
-        found = set(self._call("items", child))
-        if expected != found:
-            self._note(
-                "added_items",
-                f"added_items({state!r}, [{action!r}]) promises the items {expected!r}, but the child "
-                f"{child!r} has {found!r}",
-            )
-
-    def _check_children(self, state: State, actions: Sequence[Action]) -> None:
-        """Check that all children of a state are leaves or none is, on which ``added_items`` relies."""
-        if self._space.added_items is None:
-            return
-        drawn = self._rng.permutation(len(actions))[:_CHILDREN_COMPARED].tolist()
-        children = [self._call("step", state, actions[place]) for place in drawn]
-        leaves = [len(self._call("actions", child)) == 0 for child in children]
+    def _check_added_items(self, state: State, actions: Sequence[Action]) -> None:
+        """Check that steps add the items that ``added_items`` declares; all lead to leaves, or none."""
+        problem = self._problem
+        drawn = [actions[place] for place in self._rng.permutation(len(actions))[:_CHILDREN_COMPARED]]
+        children = [problem.step(state, action) for action in drawn]
+        promised = problem.added_items(state, drawn)
+        for action, child, added in zip(drawn, children, promised, strict=True):
+            expected, found = {*problem.items(state), *added}, set(problem.items(child))
+            if expected != found:
+                self._note(
+                    "added_items",
+                    f"added_items({state!r}, [{action!r}]) promises the items {expected!r}, but the child "
+                    f"{child!r} has {found!r}",
+                )
+        leaves = [len(problem.actions(child)) == 0 for child in children]
         if len(set(leaves)) > 1:
             self._note(
                 "some leaves",
@@ -377,20 +323,3 @@ class _Walker:
                 f"sibling {children[leaves.index(False)]!r} is not; a problem with added_items must have "
                 "children that are all leaves, or none: leave added_items out",
             )
-
-    def _step(self, state: State, action: Action) -> State:
-        before = repr(state)
-        first, second = self._call("step", state, action), self._call("step", state, action)
-        if repr(state) != before:
-            self._note("step mutates", f"mutable: step changed the state {before} in place to {state!r}")
-        self._check_added_items(state, action, first)
-        one, other = self._key(first), self._key(second)
-        if one != other:
-            finding = (
-                f"step({state!r}, {action!r}) returned states that are not equal, {first!r} and {second!r}"
-            )
-            if type(one).__eq__ is object.__eq__:
-                kind = type(one).__name__
-                finding += f": {kind} compares by identity; define __eq__ and __hash__, or key(state)"
-            self._note("step changes", finding)
-        return first

@@ -162,9 +162,9 @@ _CALLS = iter(range(10**9))
     ("problem", "found"),
     [
         (object(), "no method root, no method actions"),
-        (broken(root=lambda self: []), r"unhashable: the state \[\]"),
-        (broken(root=lambda self: ([],)), "unhashable"),
-        (broken(key=lambda self, state: list(state)), "unhashable: the key of the state"),
+        (broken(root=lambda self: []), r"the state \[\] is not hashable"),
+        (broken(root=lambda self: ([],)), "unhashable type"),
+        (broken(key=lambda self, state: list(state)), "the key of state .* is not hashable"),
         (
             broken(
                 root=lambda self: Identity(()),
@@ -179,7 +179,7 @@ _CALLS = iter(range(10**9))
         (broken(reward=lambda self, leaf: None), "no reward"),
         (broken(reward=lambda self, leaf: float("nan")), "no reward"),
         (broken(reward=lambda self, leaf: 1 / 0), "reward.* raised ZeroDivisionError"),
-        (broken(player=lambda self, state: "white"), "inconsistent player.*'white'"),
+        (broken(player=lambda self, state: "white"), "player.* returned 'white'"),
         (
             broken(player=lambda self, state: ds.MAX if next(_CALLS) % 3 else ds.MIN),
             "inconsistent player: at .* first",

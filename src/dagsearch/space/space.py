@@ -1,6 +1,5 @@
 """The problem, examined once: its optional members, random walks, places and options, ways to a leaf."""
 
-import math
 from collections import deque
 from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from contextlib import suppress
@@ -27,35 +26,6 @@ _FEW_LEAVES = 5000
 _MOST_TRIES, _TRIES = 10_000, 100
 
 
-class _Member:
-    """An optional member of a problem, looked up when first needed and kept.
-
-    Parameters
-    ----------
-    shortcut : bool
-        Whether the member is a faster way to what ``actions`` and ``step`` compute. It is ignored if a
-        subclass overrides one of these two without it, because it would describe the wrong children.
-    """
-
-    def __init__(self, shortcut: bool = False) -> None:
-        self._shortcut = shortcut
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self._name = name
-
-    def __get__(self, space: "Space", owner: type) -> Any:
-        problem, name = space.problem, self._name
-        found = None
-        if not self._shortcut or is_current(problem, name):
-            found = getattr(problem, name, None)
-        space.__dict__[name] = found
-        return found
-
-
-def _member(shortcut: bool = False) -> Any:
-    return _Member(shortcut)
-
-
 class Level(NamedTuple):
     """What the states at one level have in common, on average."""
 
@@ -77,28 +47,39 @@ class Space:
         The problem.
     """
 
-    allowed: Callable[[State], object] | None = _member()
-    items: Callable[[State], Iterable[Hashable]] | None = _member()
-    added_items: Callable[[State, Sequence[Action]], Sequence[Collection[Hashable]]] | None = _member()
-    branching: Sequence[float] | None = _member()
-    random_leaf: Callable[[State, np.random.Generator], Walk] | None = _member(shortcut=True)
-    leaf: Callable[[Any], State] | None = _member()
-    path_to: Callable[[State], Sequence[Action]] | None = _member()
-    encode: Callable[[State], Any] | None = _member()
-    decode: Callable[[Any], State] | None = _member()
-    identity: Callable[[], str] | None = _member()
-    covariance: Any = _member()
+    allowed: Callable[[State], object] | None
+    items: Callable[[State], Iterable[Hashable]] | None
+    added_items: Callable[[State, Sequence[Action]], Sequence[Collection[Hashable]]] | None
+    branching: Sequence[float] | None
+    random_leaf: Callable[[State, np.random.Generator], Walk] | None
+    leaf: Callable[[Any], State] | None
+    path_to: Callable[[State], Sequence[Action]] | None
+    encode: Callable[[State], Any] | None
+    decode: Callable[[Any], State] | None
+    identity: Callable[[], str] | None
+    covariance: Any
 
     def __init__(self, problem: Problem) -> None:
         self.by_run = problem.unlearnt() if isinstance(problem, DefinedByRun) else None
         """The problem, if its leaves are known only when they have been evaluated."""
         self.problem = problem if self.by_run is None else cast(Problem, self.by_run)
+        self.decided: PathCodes | None = None
+        """The decisions behind the states, where nothing else gives codes."""
         self._key, self._player = getattr(problem, "key", None), getattr(problem, "player", None)
 
     @classmethod
     def of(cls, problem: "Problem | Space") -> "Space":
         """The space of a problem; a space is its own."""
         return problem if isinstance(problem, Space) else cls(problem)
+
+    def __getattr__(self, name: str) -> Any:
+        """An optional member of the problem, looked up when first needed and kept."""
+        if name not in Space.__annotations__:
+            raise AttributeError(name)
+        # Another way to what ``actions`` and ``step`` compute must not be older than these.
+        current = name != "random_leaf" or is_current(self.problem, name)
+        found = self.__dict__[name] = getattr(self.problem, name, None) if current else None
+        return found
 
     def __reduce__(self) -> tuple[type["Space"], tuple[Problem]]:
         return Space, (self.problem,)
@@ -213,11 +194,6 @@ class Space:
         declared = zip(self.branching, means, strict=False)
         return [level._replace(branching=branching) for branching, level in declared]
 
-    @cached_property
-    def log_leaves(self) -> float:
-        """Logarithm of the number of ways to a leaf, about: that of leaves, if each is reached in one way."""
-        return sum(math.log(max(level.branching, 1.0)) for level in self.levels)
-
     # Leaves --------------------------------------------------------------------------------------------
 
     @cached_property
@@ -251,17 +227,23 @@ class Space:
         if declared is not None or hasattr(problem, "coding") or self.has_players or self.items is not None:
             return declared  # the problem says in another way what its states are
         with suppress(TypeError, ValueError):  # of decisions that cannot be hashed, or compared
-            found = inferred_coding(self.paths)
-            if found is None and self.decided is not None:
-                found = self.decided.coding()
-            return found
+            if (found := inferred_coding(self.paths)) is not None:
+                return found
+            leaf = self.paths[0].states[-1]
+            if not isinstance(leaf, (set, frozenset)) and paths_are_states(
+                self.problem, self.key, self.paths
+            ):
+                self.decided = PathCodes(self.problem, self.key)
+                for path in self.paths:
+                    self.decided.learn(path.actions)
+                return self.decided.coding()
         return None
 
     def learn(self, leaf: State, failed: bool = False) -> State:
         """The leaf as it is known once it was evaluated; places and options may have grown."""
         if self.by_run is None:
             return leaf
-        for name in ("few_leaves", "_few_children"):
+        for name in ("few_leaves", "_few_states"):
             self.__dict__.pop(name, None)
         return self.by_run.learn(leaf, failed)
 
@@ -281,25 +263,9 @@ class Space:
             self.__dict__.pop(name, None)
         return True
 
-    @cached_property
-    def decided(self) -> PathCodes | None:
-        """The decisions behind the states, where nothing else shows them; ``None`` if they do not matter."""
-        problem, leaf = self.problem, self.paths[0].states[-1]
-        if isinstance(leaf, (set, frozenset)) or not paths_are_states(problem, self.key, self.paths):
-            return None
-        found = PathCodes(problem, self.key)
-        for path in self.paths:
-            found.learn(path.actions)
-        return found
-
-    @property
-    def uses_decisions(self) -> bool:
-        """Whether codes come from the decisions behind the states."""
-        return self.__dict__.get("decided") is not None  # it is made when nothing else gives codes
-
     def remember(self, actions: Sequence[Action]) -> None:
         """Remember what led to a leaf, where its state does not show it."""
-        if self.uses_decisions and self.decided is not None:
+        if self.decided is not None:
             self.decided.learn(actions)
 
     @cached_property
