@@ -73,6 +73,10 @@ class Covariance(Learnt, ABC):
         each = (rows[i : i + 1] for i in range(len(rows)))
         return np.array([self.cross(one, self.prepared(one))[0, 0] for one in each])
 
+    def related(self, rows: Rows, others: Rows) -> tuple[FloatArray, FloatArray]:
+        """:meth:`cross` and :meth:`variances`, which may have work in common."""
+        return self.cross(rows, others), self.variances(rows)
+
     def bind(self, problem: Problem | Space) -> "Covariance":
         """The covariance for the states of a problem, using what the problem offers to describe them."""
         return self

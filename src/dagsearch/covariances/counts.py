@@ -123,7 +123,8 @@ class PlaceViews:
             sums += weights[:, 2, None, None] * (more[:, width:] @ others_more[:, width:].T)
         of_numbers = weights[:, self._first_number :]
         if of_numbers.any():
-            column = self.numbers.weights(relevance[codes.shape[1] :], of_numbers)
+            of_places = relevance[codes.shape[1] :][self.numbers.columns]
+            column = (of_numbers[:, :, None] * of_places).reshape(2, -1)
             sums += (more[:, :width] * column[:, None]) @ others_more[:, :width].T
         return sums
 
@@ -155,8 +156,9 @@ class PlaceViews:
         if self._anywhere_wanted:
             found[:, 2] = np.add.reduce(more[:, width:] ** 2, axis=1)
         if width:
-            of_numbers = more[:, :width] ** 2
-            found[:, self._first_number :] = self.numbers.sums(of_numbers, relevance[codes.shape[1] :])
+            columns = self.numbers.columns
+            of_numbers = (more[:, :width] ** 2).reshape(len(more), -1, columns.size)
+            found[:, self._first_number :] = of_numbers @ relevance[codes.shape[1] :][columns]
         return found
 
     def _anywhere(self, codes: IntArray) -> FloatArray:
@@ -207,14 +209,6 @@ class _Numbers:
         rows = np.where(own >= 0, self._first + own, self._last)
         return self._table[:, rows].transpose(1, 0, 2, 3).reshape(len(codes), -1)
 
-    def weights(self, relevance: FloatArray, weights: FloatArray) -> FloatArray:
-        """Weight of every feature in two sums, shape ``(2, width)``, from those of views and places."""
-        return np.asarray((weights[:, :, None] * relevance[self.columns]).reshape(2, -1))
-
-    def sums(self, features: FloatArray, relevance: FloatArray) -> FloatArray:
-        """Sums over the features of each view, weighted by relevance, shape ``(states, views)``."""
-        return np.asarray(features.reshape(len(features), -1, self.columns.size) @ relevance[self.columns])
-
 
 class OrderViews:
     """Views of an order: item at its position, who comes before whom, who follows whom, who is beside whom.
@@ -264,17 +258,10 @@ class OrderViews:
         beside = beside + beside.transpose(0, 2, 1)
         return [
             (position - 1.0 / n).reshape(states, -1),
-            self._before(codes).astype(np.float64),
+            signs_of_pairs(codes, n).astype(np.float64),
             (follows - (1.0 - np.eye(n + 1)) / n).reshape(states, -1),
             beside[:, self._upper[0], self._upper[1]] - 2.0 / max(n - 1, 1),
         ]
-
-    def _before(self, codes: IntArray) -> FloatArray:
-        """1 or −1 for each two items, by which of them comes first; 0 if neither is placed."""
-        rank = np.full((len(codes), self._items), self._items, dtype=np.float32)
-        row, place = np.nonzero(codes >= 0)
-        rank[row, codes[row, place]] = place
-        return signs_of_pairs(rank)
 
     def described(self, codes: IntArray) -> FloatArray:
         """What comparing states needs beside their codes: nothing."""
@@ -302,9 +289,9 @@ class OrderViews:
         """Write inner products of complete orders; who comes before whom only where it is wanted."""
         common_orders(codes, others, self._items, found[0], found[2], found[3])
         for rest in range(0, len(others) if before else 0, self._at_once):
-            theirs = self._before(others[rest : rest + self._at_once]).T
+            theirs = signs_of_pairs(others[rest : rest + self._at_once], self._items).T
             for some in range(0, len(codes), self._at_once):
-                ours = self._before(codes[some : some + self._at_once])
+                ours = signs_of_pairs(codes[some : some + self._at_once], self._items)
                 found[1, some : some + self._at_once, rest : rest + self._at_once] = ours @ theirs
         for view, chance in enumerate(self._chance):
             found[view] -= chance
@@ -331,12 +318,14 @@ def _joint(first: FloatArray, second: FloatArray, undecided: BoolArray, pair: Fl
 
 
 @compiled
-def signs_of_pairs(rank: Any) -> FloatArray:
-    """Sign of rank j − rank i for all pairs i < j of each row, shape ``(rows, pairs)``."""
-    rows, items = rank.shape
-    found = np.empty((rows, items * (items - 1) // 2), dtype=np.float32)
-    for row in range(rows):
-        own, pair = rank[row], 0
+def signs_of_pairs(codes: IntArray, items: int) -> Any:
+    """1 or −1 for each two items, by which of them comes first; 0 if neither is placed."""
+    found = np.empty((len(codes), items * (items - 1) // 2), dtype=np.float32)
+    for row in range(len(codes)):
+        own, pair = np.full(items, items), 0
+        for place in range(codes.shape[1]):
+            if codes[row, place] >= 0:
+                own[codes[row, place]] = place
         for i in range(items):
             for j in range(i + 1, items):
                 found[row, pair] = np.float32(own[j] > own[i]) - np.float32(own[j] < own[i])

@@ -179,14 +179,17 @@ class SetKernel(Covariance):
         return np.concatenate([smooth, np.einsum("ij,ij->i", smooth, centred)[:, None]], axis=1)
 
     def cross(self, rows: Rows, others: Rows) -> FloatArray:
+        return self.related(rows, others)[0]
+
+    def related(self, rows: Rows, others: Rows) -> tuple[FloatArray, FloatArray]:
         centred = rows - self._center
-        inner = centred @ others[:, :-1].T
-        u = self._metric.norms(centred)[:, None] + others[:, -1] - 2.0 * inner
+        inner, norms = centred @ others[:, :-1].T, self._metric.norms(centred)
+        u = norms[:, None] + others[:, -1] - 2.0 * inner
         u /= 2.0 * self.length**2
         cross = np.exp(-0.5 * np.maximum(u, 0.0, out=u))
         cross *= self.nonlinear
         cross += self.bias + self.linear * inner
-        return np.asarray(cross)
+        return np.asarray(cross), self.bias + self.linear * norms + self.nonlinear
 
     # Hyperparameters -------------------------------------------------------------------------------
 

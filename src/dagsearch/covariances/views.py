@@ -184,8 +184,10 @@ class Views(Covariance):
         return np.asarray(self._wanted * self._bound.squares * [self.linear, self.decay])
 
     def variances(self, rows: Rows) -> FloatArray:
-        trend = self._views.norms(rows, self.relevance) @ self._weights[0]
-        return np.asarray(trend + (self._factor * _BIAS + self.nonlinear))
+        return self._variances(self._views.norms(rows, self.relevance))
+
+    def _variances(self, norms: FloatArray) -> FloatArray:
+        return np.asarray(norms @ self._weights[0] + (self._factor * _BIAS + self.nonlinear))
 
     def prepared(self, rows: Rows) -> Rows:
         """Rows, next to them ½ Σ_v θ_v |φ_v(x)|²."""
@@ -193,14 +195,18 @@ class Views(Covariance):
         return Stacked([*rows.parts, 0.5 * norms @ self._weights[1][:, None]])
 
     def cross(self, rows: Rows, others: Rows) -> FloatArray:
+        return self.related(rows, others)[0]
+
+    def related(self, rows: Rows, others: Rows) -> tuple[FloatArray, FloatArray]:
+        norms = self._views.norms(rows, self.relevance)
         cross, near = self._views.compared(rows, others, self.relevance, self._weights)
-        near -= 0.5 * (self._views.norms(rows, self.relevance) @ self._weights[1])[:, None]
+        near -= 0.5 * (norms @ self._weights[1])[:, None]
         near -= others.parts[2][:, 0]
         np.exp(np.minimum(near, 0.0, out=near), out=near)
         near *= self.nonlinear
         cross += near
         cross += self._factor * _BIAS
-        return np.asarray(cross)
+        return np.asarray(cross), self._variances(norms)
 
     # Hyperparameters ---------------------------------------------------------------------------------
 

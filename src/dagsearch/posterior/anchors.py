@@ -19,6 +19,7 @@ variance.
 import math
 from abc import abstractmethod
 from collections.abc import Sequence
+from functools import cached_property
 from typing import NoReturn
 
 import numpy as np
@@ -58,8 +59,7 @@ class AnchoredScores(JointScores):
         self._scale = 0.0  # largest prior variance seen
         self._anchors = RowStore()  # prepared
         self._factor = GrowingCholesky()
-        self._weights = np.zeros(0)  # with room for more
-        self._alpha_now: FloatArray | None = None  # None if it is to be computed
+        self._weights = np.zeros(0)
 
     def track(self, states: Sequence[State]) -> None:
         self._add(self.covariance.represent(states), prior_means(self._prior_mean, states))
@@ -70,7 +70,7 @@ class AnchoredScores(JointScores):
 
     def _add(self, rows: Rows, means: FloatArray) -> None:
         """Number new nodes. Until they are refreshed, their beliefs are those before any reward."""
-        variances = self._prior_variances(rows)
+        variances = self._with_private(self.covariance.variances(rows))
         self._rows.append(rows)
         new = self._number(means)
         self._variance[new] = variances
@@ -92,15 +92,15 @@ class AnchoredScores(JointScores):
 
     def _changed(self) -> None:
         """What was computed from the anchors or their weights no longer holds."""
-        self._stale, self._alpha_now = True, None
+        self._stale = True
+        self.__dict__.pop("_alpha", None)
 
     def predict(self, states: Sequence[State]) -> tuple[FloatArray, FloatArray]:
         if len(states) > AT_ONCE:
             parts = [self.predict(states[i : i + AT_ONCE]) for i in range(0, len(states), AT_ONCE)]
             return np.concatenate([mean for mean, _ in parts]), np.concatenate([var for _, var in parts])
         rows = self.covariance.represent(states)
-        whitened = self._factor.whiten(self._with_anchors(rows))
-        return self._moments(prior_means(self._prior_mean, states), self._prior_variances(rows), whitened)
+        return self._moments(prior_means(self._prior_mean, states), *self._related(rows))
 
     def predict_codes(
         self, codes: IntArray, most: int, leaf_of: LeafOf
@@ -110,10 +110,9 @@ class AnchoredScores(JointScores):
         made = [] if reads and not varies else [leaf_of(row) for row in codes]
         means = prior_means(self._prior_mean, made if varies else range(len(codes)))
         rows = self.covariance.from_codes(codes) if reads else self.covariance.represent(made)
-        cross = self._with_anchors(rows)
-        closer = largest(means + self._alpha() @ cross, most)
-        prior, whitened = self._prior_variances(rows[closer]), self._factor.whiten(cross[:, closer])
-        return closer, *self._moments(means[closer], prior, whitened)
+        cross, prior = self._related(rows)
+        closer = largest(means + self._alpha @ cross, most)
+        return closer, *self._moments(means[closer], cross[:, closer], prior[closer])
 
     @property
     def rates_swaps(self) -> bool:  # type: ignore[override]
@@ -123,7 +122,7 @@ class AnchoredScores(JointScores):
         chosen, unchosen = np.flatnonzero(codes == 1), np.flatnonzero(codes != 1)
         if chosen.size == 0 or unchosen.size == 0:
             return np.zeros((0, codes.size), dtype=codes.dtype)
-        sums = self.covariance.sums_of_swaps(codes, self._anchors.rows, self._alpha())
+        sums = self.covariance.sums_of_swaps(codes, self._anchors.rows, self._alpha)
         out, into = (closed[:, chosen] != 1).argmax(axis=1), (closed[:, unchosen] == 1).argmax(axis=1)
         sums[out, into] = -np.inf
         best = largest(sums.ravel(), most)
@@ -133,21 +132,21 @@ class AnchoredScores(JointScores):
         rows[np.arange(drop.size), unchosen[add]] = 1
         return rows
 
+    @cached_property
     def _alpha(self) -> FloatArray:
         """L⁻ᵀω, so that the mean of g is μ + Σ_xZ L⁻ᵀω."""
-        if self._alpha_now is None:
-            self._alpha_now = self._weights[: self._factor.size] @ self._factor.inverse
-        return self._alpha_now
+        return self._weights @ self._factor.inverse
 
-    def _with_anchors(self, rows: Rows) -> FloatArray:
-        """Covariances of the anchors with rows, shape ``(anchors, rows)``."""
+    def _related(self, rows: Rows) -> tuple[FloatArray, FloatArray]:
+        """Covariances of the anchors with rows, shape ``(anchors, rows)``, and the rows' prior variances."""
         if self._factor.size == 0:
-            return np.zeros((0, len(rows)))
-        return self.covariance.cross(rows, self._anchors.rows).T
+            return np.zeros((0, len(rows))), self._with_private(self.covariance.variances(rows))
+        cross, shared = self.covariance.related(rows, self._anchors.rows)
+        return cross.T, self._with_private(shared)
 
-    def _prior_variances(self, rows: Rows) -> FloatArray:
-        """Prior variances of rows: the shared part that the covariance gives, plus the private one."""
-        prior = self.covariance.variances(rows) + self.covariance.private
+    def _with_private(self, shared: FloatArray) -> FloatArray:
+        """Prior variances: the shared part that the covariance gives, plus the private one."""
+        prior = shared + self.covariance.private
         # By reductions alone, which are quick: a sum is finite only if all numbers are.
         if np.minimum.reduce(prior, initial=0.0) < 0.0 or not math.isfinite(np.add.reduce(prior)):
             raise CovarianceError(
@@ -164,11 +163,11 @@ class AnchoredScores(JointScores):
         )
 
     def _moments(
-        self, means: FloatArray, prior: FloatArray, whitened: FloatArray
+        self, means: FloatArray, cross: FloatArray, prior: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        """Mean and variance of g, from prior means and variances and φ."""
-        mean = means + self._weights[: len(whitened)] @ whitened
-        return mean, np.maximum(prior - self._explained(whitened), 0.0)
+        """Mean and variance of g, from prior means, covariances with the anchors and prior variances."""
+        whitened = self._factor.whiten(cross)
+        return means + self._weights @ whitened, np.maximum(prior - self._explained(whitened), 0.0)
 
     @abstractmethod
     def _explained(self, whitened: FloatArray) -> FloatArray:

@@ -23,7 +23,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dagsearch._internal.arrays import grown
 from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.covariances import Covariance
 from dagsearch.covariances.rows import Rows
@@ -61,7 +60,7 @@ class FunctionScores(AnchoredScores):
     @property
     def _rewarded(self) -> IntArray:
         """The rewarded leaves in the order of their rows, without the fantasies."""
-        return self._leaves[: self._factor.size - self._fantasies]
+        return self._leaves[: self._leaves.size - self._fantasies]
 
     @property
     def outgrown(self) -> bool:
@@ -85,12 +84,11 @@ class FunctionScores(AnchoredScores):
         places = np.asarray(nodes, dtype=np.int64)
         self.refresh(places)
         rows, mean = self._rows.rows[places], self._mean[places]
-        own, whitened = self._among(rows), self._factor.whiten(self._nodes_with_rewards(places))
+        own, whitened = self._among(rows), self._factor.whiten(self._nodes_with_rewards(places)[0])
         if len(states) > 0:
             fresh = self.covariance.represent(states)
-            fresh_whitened = self._factor.whiten(self._with_anchors(fresh))
-            expected = prior_means(self._prior_mean, states)
-            expected = expected + self._weights[: self._factor.size] @ fresh_whitened
+            fresh_whitened = self._factor.whiten(self._related(fresh)[0])
+            expected = prior_means(self._prior_mean, states) + self._weights @ fresh_whitened
             across = self.covariance.cross(rows, self.covariance.prepared(fresh))
             own = np.block([[own, across], [across.T, self._among(fresh)]])
             whitened = np.hstack([whitened, fresh_whitened])
@@ -104,15 +102,12 @@ class FunctionScores(AnchoredScores):
         return self.covariance.cross(rows, self.covariance.prepared(rows))
 
     def _node_moments(self, nodes: IntArray) -> tuple[FloatArray, FloatArray]:
-        whitened = self._factor.whiten(self._nodes_with_rewards(nodes))
-        return self._moments(self._prior[nodes], self._prior_variances(self._rows.rows[nodes]), whitened)
+        return self._moments(self._prior[nodes], *self._nodes_with_rewards(nodes))
 
-    def _nodes_with_rewards(self, nodes: IntArray) -> FloatArray:
-        """:meth:`_with_anchors` of tracked nodes, which share their private offset with their own rewards."""
-        cross = self._with_anchors(self._rows.rows[nodes])
-        if self.covariance.private > 0.0:
-            cross = cross + self.covariance.private * (self._leaves[: len(cross), None] == nodes)
-        return cross
+    def _nodes_with_rewards(self, nodes: IntArray) -> tuple[FloatArray, FloatArray]:
+        """:meth:`_related` of tracked nodes, which share their private offset with their own rewards."""
+        cross, prior = self._related(self._rows.rows[nodes])
+        return cross + self.covariance.private * (self._leaves[:, None] == nodes), prior
 
     def _explained(self, whitened: FloatArray) -> FloatArray:
         return np.asarray(np.add.reduce(whitened * whitened))
@@ -128,10 +123,10 @@ class FunctionScores(AnchoredScores):
             nodes = np.array([node])
             columns, left = self._next_columns(nodes)
             pivot = math.sqrt(max(left.item(), 0.0) + variance)
-            expected = float(self._prior[node] + self._weights[: len(columns)] @ columns[:, 0])
+            expected = float(self._prior[node] + self._weights @ columns[:, 0])
             self._append(nodes, columns, np.array([[pivot]]))
             self._place[node] = self._factor.size - 1
-            self._weights[self._factor.size - 1] = (reward - expected) / pivot
+            self._weights[-1] = (reward - expected) / pivot
             self._merge(node, reward, variance, self.covariance.private)
         self._changed()
 
@@ -147,7 +142,7 @@ class FunctionScores(AnchoredScores):
 
     def _next_columns(self, nodes: IntArray) -> tuple[FloatArray, FloatArray]:
         """l = L⁻¹Σ_Ot of leaves t, and their covariance Σ_tt − l·l that is left, without noise."""
-        cross = self._nodes_with_rewards(nodes)
+        cross, _ = self._nodes_with_rewards(nodes)
         own = self._among(self._rows.rows[nodes]) + self.covariance.private * (nodes[:, None] == nodes)
         if not (np.all(np.isfinite(cross)) and np.all(np.isfinite(own))):
             self._refuse(nodes[0])
@@ -163,9 +158,8 @@ class FunctionScores(AnchoredScores):
         self._factor.append(columns, corner)
 
     def _append_anchors(self, nodes: IntArray) -> None:
-        old, new = self._factor.size, self._factor.size + nodes.size
-        self._leaves, self._weights = grown(self._leaves, new), grown(self._weights, new)
-        self._leaves[old:new], self._weights[old:new] = nodes, 0.0
+        self._leaves = np.append(self._leaves, nodes)
+        self._weights = np.append(self._weights, np.zeros(nodes.size))
         self._anchors.append(self.covariance.prepared(self._rows.rows[nodes]))
 
     def condition_all(
@@ -205,6 +199,8 @@ class FunctionScores(AnchoredScores):
     def discard(self) -> None:
         # To the last digit: later results must not depend on fantasies.
         if self._fantasies > 0:
-            self._factor.size, self._fantasies = self._rewarded.size, 0
-            self._anchors.truncate(self._factor.size)
+            self._leaves, self._fantasies = self._rewarded, 0
+            self._factor.size = self._leaves.size
+            self._weights = self._weights[: self._leaves.size]
+            self._anchors.truncate(self._leaves.size)
             self._changed()

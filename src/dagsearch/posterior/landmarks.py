@@ -100,8 +100,9 @@ class InducedScores(AnchoredScores):
 
     def _features(self, rows: Rows) -> tuple[FloatArray, FloatArray]:
         """φ and d of rows."""
-        features = self._factor.whiten(self._with_anchors(rows))
-        own = self._prior_variances(rows) - np.einsum("ij,ij->j", features, features)
+        cross, prior = self._related(rows)
+        features = self._factor.whiten(cross)
+        own = prior - np.einsum("ij,ij->j", features, features)
         return features, np.maximum(own, 0.0)
 
     def _node_moments(self, nodes: IntArray) -> tuple[FloatArray, FloatArray]:
