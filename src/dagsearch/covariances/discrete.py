@@ -3,7 +3,6 @@
 import math
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence, Set
 from dataclasses import fields, is_dataclass
-from enum import Enum
 from itertools import chain
 from typing import Any
 
@@ -53,17 +52,11 @@ def _parts_of(state: State) -> Iterable[tuple[Hashable, Any]]:
 
 
 class Index(dict[Hashable, int]):
-    """Numbers items in the order in which they are first seen."""
+    """Numbers items in the order in which they are first seen, from 1 on: 0 is what all states share."""
 
     def __missing__(self, item: Hashable) -> int:
-        self[item] = len(self)
+        self[item] = len(self) + 1
         return self[item]
-
-
-class _Common(Enum):
-    """The item that all states share; an enumeration member, which copying and pickling keep identical."""
-
-    BIAS = 0
 
 
 class Overlap(FeatureMap):
@@ -105,7 +98,7 @@ class Overlap(FeatureMap):
         self.bias = checked_variance("bias", bias)
         self.private = checked_variance("private", private)
         self._learn(private=("private", 1.0))
-        self._index = Index({_Common.BIAS: 0})
+        self._index = Index()
         # For problems whose actions are the features that they add.
         self._column_of_feature: IntArray | None = None
 
@@ -136,11 +129,17 @@ class Overlap(FeatureMap):
 
     @property
     def dimension(self) -> int:
-        return len(self._index)
+        return len(self._index) + 1
 
     def features(self, states: Sequence[State]) -> SparseRows:
-        common = [_Common.BIAS] if self.bias > 0.0 else []
-        return self._rows([[*common, *in_order(self._items(state))] for state in states])
+        starts, columns, values = self._rows([list(in_order(self._items(state))) for state in states])
+        if self.bias > 0.0:
+            values, columns = (
+                np.insert(values, starts[:-1], math.sqrt(self.bias)),
+                np.insert(columns, starts[:-1], 0),
+            )
+            starts = starts + np.arange(starts.size)
+        return SparseRows(starts, columns, values)
 
     def added_features(self, children: Children) -> SparseRows | None:
         if self._added_items is None:
@@ -158,7 +157,7 @@ class Overlap(FeatureMap):
         np.cumsum(np.fromiter(map(len, items_by_row), np.int64, len(items_by_row)), out=starts[1:])
         items = chain.from_iterable(items_by_row)
         columns = np.fromiter(map(self._index.__getitem__, items), np.int64, int(starts[-1]))
-        return SparseRows(starts, columns, np.where(columns == 0, math.sqrt(self.bias), 1.0))
+        return SparseRows(starts, columns, np.ones(columns.size))
 
     def __repr__(self) -> str:
         return f"Overlap(bias={self.bias!r}, private={self.private!r})"

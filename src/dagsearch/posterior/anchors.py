@@ -49,8 +49,6 @@ class AnchoredScores(JointScores):
         As for :class:`dagsearch.posterior.JointScores`.
     """
 
-    rounds_together = True
-
     def __init__(self, covariance: Covariance, noise: float, mean: MeanFunction = 0.0) -> None:
         super().__init__(noise, mean)
         self.covariance = covariance

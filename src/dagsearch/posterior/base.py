@@ -90,8 +90,6 @@ class JointScores(Scores):
     is_joint = True
     rates_swaps = False
     """Whether :meth:`best_swaps` works."""
-    rounds_together = False
-    """Whether the last digits depend on which leaves :meth:`fantasise` is given together."""
     covariance: Covariance
     _by_node: tuple[str, ...] = ("_prior", "_mean", "_variance", "_observed", "_observed_noise")
     """Arrays with one entry per node, and room for more."""

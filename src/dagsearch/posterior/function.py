@@ -54,7 +54,6 @@ class FunctionScores(AnchoredScores):
     def __init__(self, covariance: Covariance, noise: float, mean: MeanFunction = 0.0) -> None:
         super().__init__(covariance, noise, mean)
         self._leaves = np.zeros(0, dtype=np.int64)  # the leaf of each row
-        self._place: dict[int, int] = {}  # the row of each rewarded leaf
         self._fantasies = 0  # the last rows, whose rewards are not real
 
     @property
@@ -117,24 +116,24 @@ class FunctionScores(AnchoredScores):
     def condition(self, node: int, reward: float, noise: float | None = None) -> None:
         assert self._fantasies == 0, "discard fantasies first"
         variance = self._noise_of(noise)
-        if node in self._place:
+        if math.isfinite(self._observed_noise[node]):
             self._condition_again(node, reward, variance)
         else:
             nodes = np.array([node])
             columns, left = self._next_columns(nodes)
             pivot = math.sqrt(max(left.item(), 0.0) + variance)
             expected = float(self._prior[node] + self._weights @ columns[:, 0])
-            self._append(nodes, columns, np.array([[pivot]]))
-            self._place[node] = self._factor.size - 1
+            self._append(nodes)
+            self._factor.append(columns, np.array([[pivot]]))
             self._weights[-1] = (reward - expected) / pivot
             self._merge(node, reward, variance, self.covariance.private)
         self._changed()
 
     def _condition_again(self, node: int, reward: float, variance: float) -> None:
         """Learn a further reward of a leaf: λ̄ decreases by λ̄²/(λ̄ + λ)."""
-        noise = float(self._observed_noise[node])
+        noise, place = float(self._observed_noise[node]), self._leaves.tolist().index(node)
         try:
-            self._factor = self._factor.downdated(self._place[node], noise * noise / (noise + variance))
+            self._factor = self._factor.downdated(place, noise * noise / (noise + variance))
         except np.linalg.LinAlgError:
             self._refuse(node)
         self._merge(node, reward, variance, self.covariance.private)
@@ -152,15 +151,11 @@ class FunctionScores(AnchoredScores):
             self._refuse(nodes[int(left.diagonal().argmin())])
         return columns, left
 
-    def _append(self, nodes: IntArray, columns: FloatArray, corner: FloatArray) -> None:
-        """Append the rows (l, D) of leaves to L; their z is 0."""
-        self._append_anchors(nodes)
-        self._factor.append(columns, corner)
-
-    def _append_anchors(self, nodes: IntArray) -> None:
+    def _append(self, nodes: IntArray) -> None:
+        """Make leaves anchors; their z is 0."""
+        self._anchors.append(self.covariance.prepared(self._rows.rows[nodes]))
         self._leaves = np.append(self._leaves, nodes)
         self._weights = np.append(self._weights, np.zeros(nodes.size))
-        self._anchors.append(self.covariance.prepared(self._rows.rows[nodes]))
 
     def condition_all(
         self, nodes: Sequence[int], rewards: Sequence[float], noises: Sequence[float | None]
@@ -172,9 +167,8 @@ class FunctionScores(AnchoredScores):
             factor = GrowingCholesky.of(joint)
         except np.linalg.LinAlgError:  # also where an entry is not finite
             self._refuse(leaves[0])
-        self._append_anchors(leaves)
+        self._append(leaves)
         self._factor, self._observed[leaves], self._observed_noise[leaves] = factor, merged, noise
-        self._place = {node: place for place, node in enumerate(leaves.tolist())}
         self._weights = factor.whiten(merged[:, None])[:, 0]
         self._changed()
 
@@ -182,7 +176,9 @@ class FunctionScores(AnchoredScores):
         # Rewards equal to the mean: their rows of V come after those of all rewards, and their z is 0.
         places = np.asarray(nodes, dtype=np.int64)
         columns, left = self._next_columns(places)
-        self._append(places, columns, self._corner(places, left))
+        corner = self._corner(places, left)
+        self._append(places)
+        self._factor.append(columns, corner)
         self._fantasies += places.size
         self._changed()
 

@@ -71,10 +71,6 @@ class Index:
         """The state's number, or −1."""
         return self.table.find(self.key(state))
 
-    def same(self, one: State, other: State) -> bool:
-        """Whether two states are one node."""
-        return self.space.same(one, other)
-
     def node(self, state: State) -> int:
         """The state's number; it gets one if it has none."""
         row = self.find(state)

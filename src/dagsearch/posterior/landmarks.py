@@ -136,22 +136,20 @@ class InducedScores(AnchoredScores):
 
     def condition(self, node: int, reward: float, noise: float | None = None) -> None:
         assert self._before is None, "discard fantasies first"
-        variance = self._noise_of(noise)
+        self._learn(node, reward, self._noise_of(noise))
+
+    def _learn(self, node: int, reward: float, variance: float) -> None:
+        """Learn what a reward adds on φ·w; a fantasy moves no mean, not even by rounding."""
         features, own = self._node_features(np.array([node]))
         phi = features[:, 0]
         precision, information = self._merge(node, reward, variance, float(own[0]))
-        missing = information - precision * float(phi @ self._weights)
-        q, s = self._learn(phi, precision)
-        self._weights += q * missing / (1.0 + precision * s)
-        self._changed()
-
-    def _learn(self, phi: FloatArray, precision: float) -> tuple[FloatArray, float]:
-        """Add a precision on φ·w to S; returns Sφ and φᵀSφ as they were."""
         q = self._spread @ phi
-        s = float(phi @ q)
-        u = q * math.sqrt(precision / (1.0 + precision * s))
+        shrunk = 1.0 + precision * float(phi @ q)
+        if self._before is None:
+            self._weights += q * (information - precision * float(phi @ self._weights)) / shrunk
+        u = q * math.sqrt(precision / shrunk)
         self._spread -= np.outer(u, u)
-        return q, s
+        self._changed()
 
     def condition_all(
         self, nodes: Sequence[int], rewards: Sequence[float], noises: Sequence[float | None]
@@ -175,18 +173,8 @@ class InducedScores(AnchoredScores):
     def fantasise(self, nodes: Sequence[int]) -> None:
         if self._before is None:
             self._before = self._spread.copy(), self._snapshot()
-        leaves, counts = np.unique(np.asarray(nodes, dtype=np.int64), return_counts=True)
-        features, own = self._node_features(leaves)
-        old, old_noise = self._observed[leaves], self._observed_noise[leaves]
-        noise = 1.0 / (1.0 / old_noise + counts / self.noise)
-        kappa, _ = offsets(old_noise, own)
-        expected = (1.0 - kappa) * (self._weights @ features) + kappa * old  # the rewards that are assumed
-        self._observed[leaves] = old + (expected - old) * noise * counts / self.noise
-        self._observed_noise[leaves] = noise
-        precision = np.maximum(1.0 / (own + noise) - 1.0 / (own + old_noise), 0.0)
-        for phi, added in zip(features.T, precision.tolist(), strict=True):
-            self._learn(phi, added)
-        self._changed()
+        for node in nodes:  # a reward equal to the mean
+            self._learn(node, self._node_moments(np.array([node]))[0].item(), self.noise)
 
     def discard(self) -> None:
         if self._before is not None:

@@ -9,7 +9,6 @@ import numpy as np
 
 from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.covariances import Covariance, Hyperparameter
-from dagsearch.covariances.rows import Rows
 from dagsearch.errors import CovarianceError
 from dagsearch.posterior.base import JointScores, Scores
 from dagsearch.posterior.evidence import FEWEST, Evidence, Observations, by_leaf
@@ -58,8 +57,7 @@ class Posterior:
         """Every reward told, in the user's units."""
         self.recorder = Recorder()
         """Is told the hyperparameters that are found."""
-        self._fantasies = 0  # number of pending leaves that count as observed
-        self._first_fantasy = 0  # place of the first of them among the pending ones
+        self._fantasies = slice(0, 0)  # which of the pending leaves count as observed
 
     @property
     def scores(self) -> Scores:
@@ -149,8 +147,9 @@ class Posterior:
         if episodes and self.evidence is not None and due:
             self._learns_at = self.evidence.next_after(len(self.told))
             self._learn_hyperparameters(self.evidence, recorded)
-        elif self.scores.outgrown:
-            self._use_landmarks()
+        elif self.scores.outgrown:  # by a model whose cost does not grow with the number of rewards
+            self._index.replace_scores(cast(FunctionScores, self.scores).induced())
+            logger.debug("after %d rewards: scores by landmarks", len(self.told))
         return refused
 
     def forget(self, row: int) -> None:
@@ -170,23 +169,17 @@ class Posterior:
         grows with their number. Which ones must depend on nothing but the pending leaves. Returns whether
         the belief has changed.
         """
-        first = max(0, len(pending) // _BLOCK - 1) * _BLOCK
-        if self.standardizer.waiting or not self.scores.is_joint:
+        wanted = slice(max(0, len(pending) // _BLOCK - 1) * _BLOCK, len(pending))
+        if self.standardizer.waiting or not self.scores.is_joint or wanted == self._fantasies:
             return False
-        scores, wanted = cast(JointScores, self.scores), pending[first:]
-        if first != self._first_fantasy or (scores.rounds_together and len(wanted) > self._fantasies):
-            self.discard_fantasies()
-            self._first_fantasy = first
-        fresh = wanted[self._fantasies :]
-        if fresh:
-            rows = self._index.nodes(fresh)
-            self._fantasies += len(fresh)
-            scores.fantasise(rows)
-        return bool(fresh)
+        self.discard_fantasies()
+        rows, self._fantasies = self._index.nodes(pending[wanted]), wanted
+        cast(JointScores, self.scores).fantasise(rows)  # together: the last digits may depend on it
+        return True
 
     def discard_fantasies(self) -> bool:
         """Restore the belief without fantasies; returns whether it has changed."""
-        had, self._fantasies = self._fantasies > 0, 0
+        had, self._fantasies = self._fantasies.stop > 0, slice(0, 0)
         if had:
             cast(JointScores, self.scores).discard()
         return had
@@ -223,32 +216,29 @@ class Posterior:
 
     def in_reward_units(self, belief: Gaussian) -> Gaussian:
         """A belief of the model in the user's units."""
-        return self.standardizer.in_units_of_reward(belief)
+        units = self.standardizer
+        return Gaussian(units.shift + units.scale * belief.mean, units.scale**2 * belief.variance)
 
     # Hyperparameters -----------------------------------------------------------------------------------
 
     def _learn_hyperparameters(self, evidence: Evidence, recorded: Mapping[str, Any] | None) -> None:
-        units = self.standardizer
+        """Replace the scores by those with the hyperparameters of largest evidence."""
+        old, units = cast(JointScores, self.scores), self.standardizer
         before = units.shift, units.scale
+        units.recalibrate([episode.reward for episode in self.told])
         try:
-            self._refit(evidence, recorded)
+            known = old.covariance, self._noise(old), self._observations(old)
+            if recorded is None:
+                first = not self._has_learnt
+                covariance, noise = evidence.maximise(*known, shape_rng(), self._index.deadline, first)
+            else:
+                covariance, noise = old.covariance.with_values(recorded["values"]), recorded["noise"]
+            self._has_learnt |= len(known[2].mean) >= FEWEST
+            self.recorder.learnt(covariance, noise)
+            self._index.replace_scores(self._refitted(old, covariance, noise))
         except BaseException:  # such as Ctrl-C: beliefs and units must match
             units.shift, units.scale = before
             raise
-
-    def _refit(self, evidence: Evidence, recorded: Mapping[str, Any] | None) -> None:
-        """Replace the scores by those with the hyperparameters of largest evidence."""
-        old = cast(JointScores, self.scores)
-        self.standardizer.recalibrate([episode.reward for episode in self.told])
-        known = old.covariance, self._noise(old), self._observations(old)
-        if recorded is None:
-            first = not self._has_learnt
-            covariance, noise = evidence.maximise(*known, shape_rng(), self._index.deadline, first)
-        else:
-            covariance, noise = old.covariance.with_values(recorded["values"]), recorded["noise"]
-        self._has_learnt |= len(known[2].mean) >= FEWEST
-        self.recorder.learnt(covariance, noise)
-        self._index.replace_scores(self._refitted(old, covariance, noise))
         logger.debug("after %d rewards: %r, noise %.3g", len(self.told), covariance, noise)
 
     def _refitted(self, scores: JointScores, covariance: Covariance, noise: float) -> JointScores:
@@ -258,12 +248,8 @@ class Posterior:
         return fresh
 
     def _observations(self, scores: JointScores) -> Observations:
-        states = self._index.states
-
-        def rows_of(nodes: IntArray) -> Rows:
-            return scores.covariance.represent([states[node] for node in nodes])
-
-        return by_leaf(rows_of, *self._all_rewards())
+        states, represent = self._index.states, scores.covariance.represent
+        return by_leaf(lambda nodes: represent([states[node] for node in nodes]), *self._all_rewards())
 
     def plausible_models(self, count: int) -> list[JointScores]:
         """Models of the same rewards, with hyperparameters that the rewards leave open."""
@@ -276,11 +262,6 @@ class Posterior:
             with suppress(CovarianceError):  # by rounding: these values suit no computation
                 models.append(self._refitted(now, covariance, noise))
         return models or [now]
-
-    def _use_landmarks(self) -> None:
-        """Replace the scores by a model whose cost does not grow with the number of rewards."""
-        self._index.replace_scores(cast(FunctionScores, self.scores).induced())
-        logger.debug("after %d rewards: scores by landmarks", len(self.told))
 
     def _all_rewards(self) -> tuple[list[int], list[float], list[float | None]]:
         """Leaf, reward and noise of every reward told, in the model's units."""

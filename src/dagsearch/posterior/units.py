@@ -11,7 +11,6 @@ from dagsearch._internal.texts import shown
 from dagsearch._internal.typing import FloatArray
 from dagsearch.errors import RewardError
 from dagsearch.problem import State
-from dagsearch.results import Gaussian
 
 LARGEST_REWARD = 1e100
 """Size of the largest reward that can be told: squares of larger ones would overflow."""
@@ -116,10 +115,6 @@ class Standardizer:
             noise = min(noise / self.scale / self.scale, LARGEST_REWARD)
         reward = min(max((reward - self.shift) / self.scale, -LARGEST_REWARD), LARGEST_REWARD)
         return episode._replace(reward=reward, noise=noise)
-
-    def in_units_of_reward(self, belief: Gaussian) -> Gaussian:
-        """A belief of the model in the user's units."""
-        return Gaussian(self.shift + self.scale * belief.mean, self.scale**2 * belief.variance)
 
     def samples_in_units_of_reward(self, samples: FloatArray) -> FloatArray:
         """Samples from the model in the user's units."""

@@ -154,6 +154,6 @@ def _moved_last(
         if other not in problem.actions(state):
             return None
         state = problem.step(state, other)
-    if action not in problem.actions(state) or not explored.same(problem.step(state, action), leaf):
+    if action not in problem.actions(state) or not explored.space.same(problem.step(state, action), leaf):
         return None
     return state
