@@ -57,7 +57,8 @@ class NamedChoices:
         """The leaf with these codes, as far as they fit."""
         raise NotImplementedError
 
-    def _is_leaf(self, state: Chosen) -> bool:
+    def _decided(self, state: Chosen) -> tuple[Chosen, bool]:
+        """The state, and whether it is a leaf."""
         raise NotImplementedError
 
     @property
@@ -65,7 +66,7 @@ class NamedChoices:
         """One place per name, one category per value, as far as they were seen."""
         codes = self._seen.codes
         if self._coding is None or self._coding[0] is not codes:
-            self._coding = codes, codes.coding(self.leaf_of, self.path_to, self._is_leaf)
+            self._coding = codes, codes.coding(self.leaf_of, self.path_to, self._decided)
         return self._coding[1]
 
 
@@ -161,8 +162,8 @@ class Choices(NamedChoices):
                 return question
         return None
 
-    def _is_leaf(self, state: Chosen) -> bool:
-        return self._next(state) is None
+    def _decided(self, state: Chosen) -> tuple[Chosen, bool]:
+        return state, self._next(state) is None
 
     def _ask(self, name: str, options: OptionsOf, state: Chosen) -> Question | None:
         """The question about a place whose options depend on earlier choices; ``None`` if it has none."""
@@ -251,9 +252,7 @@ class Choices(NamedChoices):
     def identity(self) -> str:
         """A digest of all names and values that were found, and what the functions say of themselves."""
         own = digest(self._seen.values, sorted(self._seen.optional))
-        if self._allowed is not None:
-            own = identified(f"{own} allowed", self._allowed)
-        return identified(own, self._reward)
+        return identified(own, self._reward, self._allowed)
 
 
 def _pairs(places: Any) -> list[tuple[Any, Any]]:

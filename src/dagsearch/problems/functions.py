@@ -204,8 +204,8 @@ class FunctionProblem(NamedChoices, DefinedByRun):
             made = {**made, **{name: wanted[name] for name in wanted if name not in made}, REST: 0}
         return Chosen(tuple(made), tuple(made.values()))
 
-    def _is_leaf(self, state: Chosen) -> bool:
-        return not state.get(REST)
+    def _decided(self, state: Chosen) -> tuple[Chosen, bool]:
+        return state, not state.get(REST)
 
     def samples(self) -> list[Chosen]:
         """Leaves like those that were learnt, with random values; the root before there are any."""

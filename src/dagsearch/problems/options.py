@@ -100,7 +100,9 @@ def digest(*parts: Any) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def identified(problem: str, reward: Any) -> str:
-    """What distinguishes a problem, with what its reward says of itself by a method ``identity``, if any."""
+def identified(problem: str, reward: Any, allowed: Any = None) -> str:
+    """What distinguishes a problem, with what its functions say of themselves by a method ``identity``."""
+    if allowed is not None:
+        problem = identified(f"{problem} allowed", allowed)
     own = getattr(reward, "identity", None)
     return problem if own is None else f"{problem} {own()}".lstrip()

@@ -232,9 +232,7 @@ class Sequences(TupleProblem):
     def identity(self) -> str:
         """A digest of alphabet and lengths, and what ``allowed`` and the reward say of themselves."""
         own = digest(self.labels, self._least, self._most)
-        if self.allowed is not None:
-            own = identified(f"{own} allowed", self.allowed)
-        return identified(own, self._reward)
+        return identified(own, self._reward, self.allowed)
 
 
 def _letters(state: Prefix | Letters) -> Letters:

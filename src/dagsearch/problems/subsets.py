@@ -235,9 +235,7 @@ class Subsets:
     def identity(self) -> str:
         """The names, if there are any, and what ``allowed`` and the reward say of themselves."""
         own = "" if self.labels is None else digest(self.labels)
-        if self.allowed is not None:
-            own = identified(f"{own} allowed", self.allowed)
-        return identified(own, self._reward)
+        return identified(own, self._reward, self.allowed)
 
 
 class Unchosen(Sequence[int]):

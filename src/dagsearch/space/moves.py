@@ -6,7 +6,7 @@ need not be a leaf: the problem says so when it is replayed (:meth:`Moves.way`),
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,44 +22,22 @@ Points = Any
 """Rows of codes, shape ``(points, places)``, or a list of tuples of decisions."""
 
 
-class Moves(Protocol):
-    """The neighbourhood of leaves; a point is what a change is made on: a row of codes, or decisions."""
-
-    certain: bool
-    """Whether points are leaves as far as is known, so that only a leaf to be proposed must be checked."""
-
-    def points(self, ways: Sequence[tuple[State, Sequence[Action]]]) -> Points:
-        """The points of leaves, given with the actions that lead there."""
-
-    def around(self, point: Any, count: int, rng: np.random.Generator) -> Points:
-        """At most ``count`` different points one change away, all or a random part of them."""
-
-    def leaf(self, point: Any) -> State:
-        """The leaf of a point, if it is one."""
-
-    def way(self, point: Any) -> Walk | None:
-        """The leaf and the actions to it, replayed through the problem; ``None`` if it is not a leaf."""
-
-
-def moves_in(space: "Space") -> Moves:
-    """The changes of codes where states have codes, else the changes of decisions."""
-    return PathMoves(space) if space.coding is None else CodeMoves(space, space.coding)
-
-
 class CodeMoves:
-    """Changes of codes."""
+    """Changes of rows of codes."""
 
     def __init__(self, space: "Space", coding: Coding) -> None:
         self._space, self._coding = space, coding
         self.certain = coding.certain
-        self._neighbours = coding.neighbours or changes_of(coding.layout).around
+        """Whether points are leaves as far as is known: only a leaf to be proposed must then be checked."""
+        kinds: dict[str, type[Any]] = {"order": Stretches, "set": Swaps, "places": OtherOptions}
+        self._neighbours = coding.neighbours or kinds[coding.layout.kind](coding.layout).around
 
     def points(self, ways: Sequence[tuple[State, Sequence[Action]]]) -> Points:
         """Codes of the leaves."""
         return self._coding.codes([leaf for leaf, _ in ways])
 
     def around(self, point: Any, count: int, rng: np.random.Generator) -> Points:
-        """Codes one change away, without those that are not allowed."""
+        """At most ``count`` different codes one change away, all or a random part of them."""
         rows = self._neighbours(point, count, rng)
         if self._space.allowed is None:
             return rows
@@ -80,20 +58,6 @@ class CodeMoves:
 
 
 # Changes of codes --------------------------------------------------------------------------------------
-
-
-class Changes(Protocol):
-    """One way to change a row of codes."""
-
-    def around(self, codes: IntArray, count: int, rng: np.random.Generator) -> IntArray:
-        """Different rows one change away: all if they are at most ``count``, otherwise a random sample."""
-
-
-def changes_of(layout: Layout) -> Changes:
-    """The changes of codes with this layout."""
-    if layout.kind == "order":
-        return Stretches(layout)
-    return Swaps(layout) if layout.kind == "set" else OtherOptions(layout)
 
 
 def draw_moves(
@@ -283,3 +247,12 @@ class PathMoves:
     def way(self, point: Any) -> Walk | None:
         """The leaf and its decisions."""
         return self.leaf(point), list(point)
+
+
+Moves = CodeMoves | PathMoves
+"""The neighbourhood of leaves; a point is what a change is made on: a row of codes, or decisions."""
+
+
+def moves_in(space: "Space") -> Moves:
+    """The changes of codes where states have codes, else the changes of decisions."""
+    return PathMoves(space) if space.coding is None else CodeMoves(space, space.coding)

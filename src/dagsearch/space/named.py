@@ -20,8 +20,6 @@ _MOST_WALKS: Final = 2_000
 _COMPLETIONS: Final = 3
 # Number of leaves by which covariances are scaled.
 _SAMPLES: Final = 64
-# What is no option of any choice.
-_NOTHING: Final = object()
 
 Answer = Callable[[str, Options], Hashable]
 """Chooses one of the options of a name."""
@@ -152,12 +150,12 @@ class NamedCodes:
         self,
         leaf_of: Callable[[IntArray], State],
         path_to: Callable[[State], Sequence[Action]],
-        is_leaf: Callable[[Chosen], bool],
+        decided: Callable[[State], tuple[Chosen, bool]],
     ) -> Coding:
-        """The codes of a problem's states; ``leaf_of`` and ``path_to`` are the problem's."""
+        """The codes of a problem's states; ``decided`` gives the choices of one, and whether it is a leaf."""
 
-        def codes(states: Sequence[Chosen]) -> IntArray:
-            rows = [self.row(state, is_leaf(state)) for state in states]
+        def codes(states: Sequence[State]) -> IntArray:
+            rows = [self.row(*decided(state)) for state in states]
             return np.array(rows, dtype=np.int64).reshape(len(rows), len(self.names))
 
         return Coding(self.layout, codes, leaf_of, path_to, self.every, self.neighbours)
@@ -185,7 +183,11 @@ class NamedCodes:
     def answer(self, codes: IntArray) -> Answer:
         """Answers with the values of a row of codes; the first option where none of them fits."""
         wanted = self.wanted(codes)
-        return lambda name, options: wanted[name] if wanted.get(name, _NOTHING) in options else options[0]
+
+        def answer(name: str, options: Options) -> Hashable:
+            return value if (value := wanted.get(name, options[0])) in options else options[0]
+
+        return answer
 
     def every(self, most: int) -> IntArray | None:
         """Codes of all leaves, if every name is always asked; ``None`` otherwise, or if they are more."""

@@ -19,8 +19,6 @@ SCALES = ("rank", "value", "logarithm")
 
 # With fewer different numbers an order says nothing that equality does not say.
 _FEWEST = 3
-MOST_NAMES = 2000
-"""Largest number of options in total, numbers left out, of a problem whose codes are inferred."""
 MANY = 24
 """Of more options than this, neighbours of a number are near and far ones instead of all."""
 # Number of neighbours anywhere.

@@ -1,28 +1,88 @@
-"""Codes of states that do not show the decisions behind them, from the paths that lead there.
+"""Codes of the states of a problem that declares none, found on random walks.
 
-A question is identified by what is offered: the same options asked again are the same question, with a number
+States may be the tuples of decisions so far. What the walks have shown of these may not be all there is: an
+option may be missing after some decisions, or appear only after others. So codes only say which leaves to
+look at. Whether such a leaf exists is for the problem to say, decision by decision, before it is proposed
+(:meth:`dagsearch.space.Space.replayed`).
+
+Other states do not show the decisions behind them; their codes come from the paths that lead there. A
+question is identified by what is offered: the same options asked again are the same question, with a number
 where they are asked repeatedly on one path. So a network has a first, a second and a third type of layer, and
 a pipeline the settings of the model that it has, wherever on the path they are asked.
 """
 
 from collections.abc import Hashable, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from dagsearch._internal.typing import IntArray
 from dagsearch.errors import ProblemError
-from dagsearch.problem import Action, Coding, Problem, State
+from dagsearch.problem import Action, Coding, Layout, Problem, State
 from dagsearch.space.chosen import Chosen, Options
+from dagsearch.space.moves import product_of
 from dagsearch.space.named import Answer, Seen
-from dagsearch.space.numbers import MOST_NAMES
+from dagsearch.space.numbers import numbers_of, numbers_of_places
 from dagsearch.space.walks import Path
 
+# Largest number of options in total, numbers left out, and the number of options of a place that are few,
+# however many places there are.
+_MOST_NAMES, _FEW = 2000, 8
 # Number of paths on which it is tried whether decisions can be exchanged.
 _TRIED = 16
 # Number of states whose decisions are remembered.
 _REMEMBERED = 100_000
+
+
+def inferred_coding(paths: Sequence[Path]) -> Coding | None:
+    """The codes of a problem whose states are tuples of decisions, all paths of one length; else ``None``."""
+    leaves, length = [path.states[-1] for path in paths], len(paths[0].actions)
+    if length < 2 or not all(_is_own_path(path, length) for path in paths):
+        return None
+    options: list[dict[Action, int]] = [{} for _ in range(length)]
+    always_same = all_others = True
+    for path in paths:
+        for place, (known, offered) in enumerate(zip(options, path.offered, strict=True)):
+            always_same = always_same and (not known or tuple(known) == tuple(offered))
+            others = options[0].keys() - set(path.actions[:place])
+            all_others = all_others and (place == 0 or set(offered) == others)
+            for option in offered:
+                known.setdefault(option, len(known))
+    names = sum(len(known) for known in options if numbers_of(list(known)) is None)
+    if names > max(_MOST_NAMES, _FEW * length):
+        return None
+    first = options[0]
+    if not always_same and all(set(leaf) <= first.keys() and len(set(leaf)) == length for leaf in leaves):
+        return _tuple_coding([first] * length, "order", certain=all_others)
+    return _tuple_coding(options, "places", certain=always_same)
+
+
+def _is_own_path(path: Path, length: int) -> bool:
+    """Whether a leaf is the tuple of the decisions that led there, of this number."""
+    leaf = path.states[-1]
+    return type(leaf) is tuple and leaf == tuple(path.actions) and len(leaf) == length
+
+
+def _tuple_coding(options: Sequence[dict[Action, int]], kind: str, certain: bool) -> Coding:
+    """Codes of tuples of decisions, given the category of each decision by place."""
+    decisions = [list(known) for known in options]
+    categories = np.array([len(known) for known in options])
+
+    def codes(states: Sequence[State]) -> IntArray:
+        rows = np.full((len(states), len(options)), -1, dtype=np.int64)
+        for row, state in zip(rows, states, strict=True):
+            row[: len(state)] = [known.get(part, -1) for known, part in zip(options, state)]  # noqa: B905
+        return rows
+
+    def leaf_of(codes: IntArray) -> State:
+        # A list first: a generator takes twice as long.
+        return tuple([known[code] for known, code in zip(decisions, codes.tolist(), strict=True)])
+
+    layout = Layout(kind, categories, numbers_of_places(decisions) if kind == "places" else ())
+    every = partial(product_of, categories) if kind == "places" and certain else None
+    return Coding(layout, codes, leaf_of, list, every, certain=certain)
 
 
 class PathCodes:
@@ -48,10 +108,8 @@ class PathCodes:
         codes = self._seen.codes
         numbers = codes.layout.numbers or [None] * len(codes.names)
         sizes = [size for size, known in zip(codes.layout.categories, numbers, strict=True) if known is None]
-        if not self._complete or sum(sizes) > MOST_NAMES:
-            return None
-        neighbours, every = codes.neighbours, codes.every
-        return Coding(codes.layout, self._codes, self._leaf_of, self._path_to, every, neighbours)
+        is_known = self._complete and sum(sizes) <= _MOST_NAMES
+        return codes.coding(self._leaf_of, self._path_to, self._decided) if is_known else None
 
     def learn(self, actions: Sequence[Action]) -> None:
         """Remember which states these actions lead to; nothing if they do not lead to a leaf."""
@@ -78,14 +136,10 @@ class PathCodes:
     def _name(self, options: Options, times: int) -> str:
         return self._names.setdefault((options, times), f"question {len(self._names)}")
 
-    def _codes(self, states: Sequence[State]) -> IntArray:
-        """Codes of states, −1 where a decision is not made or not known."""
-        rows = []
-        for state in states:
-            chosen, codes = self._way(state), self._seen.codes
-            complete = chosen is not None and len(self._problem.actions(state)) == 0
-            rows.append([-1] * len(codes.names) if chosen is None else codes.row(chosen, complete))
-        return np.array(rows, dtype=np.int64).reshape(-1, len(self._seen.codes.names))
+    def _decided(self, state: State) -> tuple[Chosen, bool]:
+        """The decisions that lead to a state, as far as they are known, and whether it is a leaf."""
+        chosen = self._way(state)
+        return (Chosen(), False) if chosen is None else (chosen, len(self._problem.actions(state)) == 0)
 
     def _way(self, state: State) -> Chosen | None:
         """The decisions that lead to a state; of a tuple these may be its elements."""

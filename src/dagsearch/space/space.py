@@ -11,8 +11,7 @@ import numpy as np
 from dagsearch._internal.typing import IntArray
 from dagsearch.errors import ProblemError
 from dagsearch.problem import MAX, MIN, Action, Coding, DefinedByRun, Problem, State, is_current
-from dagsearch.space.paths import PathCodes, paths_are_states
-from dagsearch.space.tuples import inferred_coding
+from dagsearch.space.paths import PathCodes, inferred_coding, paths_are_states
 from dagsearch.space.walks import Path, Walk, random_path, shape_rng, step_by_step
 
 # Number of random walks. Where paths are long there are fewer of them, with about this number of states in
