@@ -265,9 +265,10 @@ def check_members(problem: Any, costly: bool = False) -> None:
         )
     for name, given in needed.items():
         if not takes(method := getattr(problem, name), len(given)):
+            written = inspect.signature(getattr(method, "__func__", method))
             raise ProblemError(
                 f"{type(problem).__name__}.{name} must take {' and '.join(given) or 'nothing'}: "
-                f"define it as {name}({', '.join(('self', *given))}), not {name}{_parameters(method)}"
+                f"define it as {name}({', '.join(('self', *given))}), not {name}{written}"
             )
 
 
@@ -280,10 +281,3 @@ def takes(method: Any, count: int) -> bool:
     except ValueError:  # of methods without a signature
         pass
     return True
-
-
-def _parameters(method: Any) -> str:
-    """The parameters of a method as they are written."""
-    own = inspect.signature(getattr(method, "__func__", method))
-    names = [str(one.replace(annotation=one.empty)) for one in own.parameters.values()]
-    return f"({', '.join(names)})"

@@ -242,17 +242,11 @@ class _Walker:
     def _check_equal(self, state: State, key: Hashable, actions: Sequence[Action]) -> None:
         """Check that equal states offer the same actions to the same player."""
         seen = [repr(action) for action in actions], self._call("player", self._space.player, state)
-        known = self._seen.setdefault(key, seen)
-        if known[0] != seen[0]:
+        if (known := self._seen.setdefault(key, seen)) != seen:
             self._note(
-                "actions differ",
-                f"the state {state!r} has the actions {actions!r}, but an equal one had "
-                f"{', '.join(known[0])}: equal states must offer the same actions",
-            )
-        if known[1] != seen[1]:
-            self._note(
-                "player changes",
-                f"inconsistent player: at {state!r} player first returned {known[1]!r}, later {seen[1]!r}",
+                "equal states",
+                f"inconsistent actions or player: {state!r} first had {known!r}, later {seen!r}; equal "
+                "states must offer the same actions to the same player",
             )
 
     def _check_random_leaf(self, state: State) -> None:

@@ -182,7 +182,7 @@ _CALLS = iter(range(10**9))
         (broken(player=lambda self, state: "white"), "player.* returned 'white'"),
         (
             broken(player=lambda self, state: ds.MAX if next(_CALLS) % 3 else ds.MIN),
-            "inconsistent player: at .* first",
+            "inconsistent actions or player: .* first",
         ),
         (broken(branching=[20, 2, 2]), r"branching\[0\] says 20"),
         (broken(branching=[2, 5, 2]), r"branching\[1\] says 5"),

@@ -177,18 +177,13 @@ class Choices(NamedChoices):
                 f"the options of {name!r} for {state.asdict()!r} failed ({type(error).__name__}: {error}); "
                 "a place that is not in a branch is missing from the mapping: look at it with .get(name)"
             ) from error
-        return self._checked(name, found, state) if found else None
-
-    def _checked(self, name: str, options: Options, made: Chosen) -> Question:
-        """The question with this name and these options after some choices, checked when it is new."""
+        if not found:
+            return None
         try:
-            known = self._questions.get((name, options))
-        except TypeError:  # something is not hashable, which the check says better
-            known = None
-        if known is None:
-            what = f"the options of {name!r} after the choices {made!r}"
-            known = self._questions[name, options] = Question(name, checked_options(what, options))
-        return known
+            return self._questions[name, found]
+        except (KeyError, TypeError):  # it is new, or something is not hashable, which the check says better
+            what = f"the options of {name!r} after the choices {state!r}"
+            return self._questions.setdefault((name, found), Question(name, checked_options(what, found)))
 
     def _walked(self, answer: Answer) -> Chosen:
         """The leaf with these answers, and what they were chosen from."""

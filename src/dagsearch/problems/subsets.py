@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from functools import cached_property
 from itertools import chain, combinations
 from typing import Any, NamedTuple
 
@@ -239,7 +238,7 @@ class Subsets:
 
 
 class Unchosen(Sequence[int]):
-    """Numbers that are not chosen yet, ascending; they become an array only when needed.
+    """Numbers that are not chosen yet, ascending; they are listed only when needed.
 
     Parameters
     ----------
@@ -252,31 +251,24 @@ class Unchosen(Sequence[int]):
     def __init__(self, n: int, taken: Iterable[int]) -> None:
         self._n, self._taken = n, sorted(taken)
 
-    @cached_property
-    def array(self) -> IntArray:
-        """The numbers as an array."""
-        return np.delete(np.arange(self._n), self._taken)
-
     def __len__(self) -> int:
         return self._n - len(self._taken)
 
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
-            return self.array[index].tolist()
-        place = index + len(self) if index < 0 else index
-        if not 0 <= place < len(self):
-            raise IndexError(f"index {index} is out of range: {len(self)} items are left")
+            return list(self)[index]
+        place = range(len(self))[index]
         for taken in self._taken:
             if taken > place:
                 break
             place += 1
-        return int(place)
+        return place
 
     def __contains__(self, item: object) -> bool:
         return item in range(self._n) and item not in self._taken
 
     def __iter__(self) -> Iterator[int]:
-        return iter(self.array.tolist())
+        return iter(np.delete(np.arange(self._n), self._taken).tolist())
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Sequence) and list(self) == list(other)

@@ -141,21 +141,15 @@ class Space:
         may be none, and after some tries a leaf that is not allowed is returned.
         """
         one_walk = self.random_leaf or partial(step_by_step, self.problem)
-        found = one_walk(state, rng)
-        if self.allows(found[0]):
-            return found
-        at_root = self.same(state, self.problem.root())
-        for _ in range(_MOST_TRIES if at_root else _TRIES):
+        for tried in range(_MOST_TRIES + 1):
             found = one_walk(state, rng)
-            if self.allows(found[0]):
+            if self.allows(found[0]) or (tried == _TRIES and not self.same(state, self.problem.root())):
                 return found
-        if at_root:
-            raise ProblemError(
-                f"allowed is false for more than {_MOST_TRIES:,} random leaves in a row, such as "
-                f"{found[0]!r}: leaves are found by trying, so write a problem of your own, a class whose "
-                "actions(state) offer only what can be completed"
-            )
-        return found
+        raise ProblemError(
+            f"allowed is false for more than {_MOST_TRIES:,} random leaves in a row, such as {found[0]!r}: "
+            "leaves are found by trying, so write a problem of your own, a class whose actions(state) offer "
+            "only what can be completed"
+        )
 
     @cached_property
     def paths(self) -> list[Path]:
