@@ -33,7 +33,7 @@ def test_a_power_cut_after_any_operation_loses_nothing(tmp_path):
 
 def test_damage_is_not_silent(tmp_path):
     found = damage.sweep(WORKLOADS["paper"], tmp_path, every=29)
-    assert found["damage: changed bytes"] > 300
+    assert found["damage: changed bytes"] > 250
     assert found["damage: parts of zeros"] > 100
     assert broken(found) == {}
 

@@ -253,14 +253,14 @@ def test_an_endless_function_is_refused():
 
     def function(choose):
         count = 0
-        while choose(f"go on after {count}", [True, True, False]) or count < 10**6:
+        while choose(f"go on after {count}", [True, False]) or count < 10**6:
             count += 1
             calls.append(count)
         return count
 
-    with pytest.raises(ds.ProblemError):
+    with pytest.raises(ds.EvaluationError, match="does not come to an end"):
         ds.maximize(function, 5, seed=0)
-    assert len(calls) < 5_000_000
+    assert len(calls) < 5_000
 
 
 def test_a_plain_problem_is_walked_once_before_the_first_ask():

@@ -85,9 +85,10 @@ class Remaining:
 
     @cached_property
     def _listed(self) -> list[State] | None:
-        """All leaves; ``None`` if they are many, or not known."""
+        """All leaves; ``None`` if they are many, or if the problem does not say what they are."""
         space = self._index.space
-        coding = None if space.by_run is not None else space.coding  # of which more may be seen
+        declared = space.by_run is None and getattr(space.problem, "coding", None) is not None
+        coding = space.coding if declared else None  # what was only found may not be all, or too much
         rows = None if coding is None or coding.every is None else coding.every(_MOST_LISTED)
         return None if coding is None or rows is None else list(map(coding.leaf_of, rows))
 
