@@ -34,8 +34,6 @@ class Correlated(Backup):
         As for :class:`dagsearch.values.backups.MomentMatching`.
     """
 
-    from_scratch = True
-
     def __init__(self, prior: Sequence[float] | None = None) -> None:
         self._prior = checked_prior(prior)
 

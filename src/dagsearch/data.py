@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dagsearch._internal import special
 from dagsearch.problem import Action, State
 from dagsearch.results import Evaluation, Gaussian, Proposal
 
@@ -74,6 +73,8 @@ class Foresight:
     def record(self, belief: Gaussian | None, reward: float) -> None:
         """Add a reward with the prediction just before, noise included; ``None`` if there was none yet."""
         if belief is not None and self._count > 0:
+            from scipy import special  # slow to import
+
             deviation = max(math.sqrt(belief.variance), 1e-300)
             error = (reward - belief.mean) / deviation
             self._predictions.append(Prediction(belief.mean, self._total / self._count, reward, error))
@@ -123,12 +124,6 @@ class Foresight:
         """Share of the same rewards that missed their prediction by ``reach`` standard deviations or less."""
         recent = self.recent
         return float(np.mean([abs(one.error) <= reach for one in recent])) if recent else None
-
-    @property
-    def error(self) -> float | None:
-        """Root mean square of the same rewards' errors in predicted standard deviations; 1 is right."""
-        recent = self.recent
-        return float(np.sqrt(np.mean([one.error**2 for one in recent]))) if recent else None
 
     @property
     def recent(self) -> list[Prediction]:

@@ -3,11 +3,11 @@
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from os import PathLike
-from typing import Any, Literal, Unpack
+from typing import Any, Literal, Unpack, cast
 
 import numpy as np
 
-from dagsearch._internal.checks import checked_flag
+from dagsearch._internal.checks import checked_flag, is_finite
 from dagsearch._internal.hints import did_you_mean
 from dagsearch._internal.texts import shown
 from dagsearch.costly.step_search import StepSearch
@@ -243,10 +243,10 @@ def minimize(function: Callable[[Choose], float], budget: int, **settings: Unpac
     >>> minimize(lambda choose: abs(choose("x", range(30)) - 7), budget=30, seed=0).best_reward
     0.0
     """
-    if (target := settings.get("target")) is not None:
-        settings["target"] = -target
-    if not isinstance(failed := settings.get("on_error", "raise"), str):
-        settings["on_error"] = -failed
+    if is_finite(target := settings.get("target")):  # the search refuses what is not
+        settings["target"] = -cast(float, target)
+    if is_finite(failed := settings.get("on_error")):
+        settings["on_error"] = -cast(float, failed)
     settings["known"] = [(leaf, 0.0 - reward) for leaf, reward in pairs_of(settings.get("known", ()))]
     if (callback := checked_callback(settings.get("callback"))) is not None:
         settings["callback"] = lambda evaluation: callback(_turned_evaluation(evaluation))

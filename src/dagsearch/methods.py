@@ -26,7 +26,7 @@ from dagsearch.proposers.climb import Climb
 from dagsearch.proposers.descent import Descent
 from dagsearch.proposers.expansions import AllChildren, Expansion, OneChild, default_expansion
 from dagsearch.proposers.nearby import Nearby
-from dagsearch.proposers.policies import Policy, UpperConfidence
+from dagsearch.proposers.policies import UpperConfidence
 from dagsearch.proposers.portfolio import Portfolio
 from dagsearch.proposers.rollouts import Greedy, Uniform
 from dagsearch.space import Coding, Space
@@ -104,7 +104,13 @@ def default_parts(
     bound = standardized(given, space)
     # A covariance that was given may be sure of what is not true.
     climb = Climb(explorers=1 if covariance is None else _EXPLORERS)
-    portfolio = _proposers(space, climb, initial)
+    descent = Descent(UpperConfidence(0.5), Greedy(1.0), OneChild())
+    if adversarial:
+        portfolio = Portfolio([descent], initial=initial)
+    elif space.coding is not None:
+        portfolio = Portfolio([climb], Nearby(), initial)
+    else:
+        portfolio = Portfolio([descent, *[climb] * _CLIMBS], Nearby(), initial)
     return {
         "scores": scores_for(bound, noise, options=_options(space)),
         "proposers": portfolio,
@@ -112,16 +118,6 @@ def default_parts(
         "standardize": initial,
         "repeats": noisy,
     }
-
-
-def _proposers(space: Space, climb: Climb, initial: int) -> Portfolio:
-    """Climbs where states have codes, a descent in games, both elsewhere."""
-    descent = Descent(UpperConfidence(0.5), Greedy(1.0), OneChild())
-    if space.has_players:
-        return Portfolio([descent], initial=initial)
-    if space.coding is not None:
-        return Portfolio([climb], Nearby(), initial)
-    return Portfolio([descent, *[climb] * _CLIMBS], Nearby(), initial)
 
 
 @one_thread()
@@ -185,14 +181,12 @@ def natural_covariance(space: Space) -> Covariance:
     The declared one; else ``SetKernel`` for subsets of fixed size, ``Views`` where states have codes, and the
     overlap of items elsewhere.
     """
-    if space.covariance is not None:
+    if space.covariance is not None or space.coding is None:
         return default_covariance(space).bind(space)
-    if space.coding is not None and space.is_of_one_size:
-        positions = space.coding.layout.positions
-        return SetKernel(None if positions is None else Nearness(positions)).bind(space)
-    if space.coding is not None:
+    if not space.is_of_one_size:
         return Views().bind(space)
-    return default_covariance(space).bind(space)
+    positions = space.coding.layout.positions
+    return SetKernel(None if positions is None else Nearness(positions)).bind(space)
 
 
 def likeness(space: Space) -> str:
@@ -261,32 +255,26 @@ def check_parts(
     if scores.mean.size > 0:
         raise ValueError("scores must be fresh: these belong to another search; make new ones")
     check_requirements(scores, *portfolio.parts, backup, evidence)
-    if portfolio.descent is not None and space.by_run is not None:
+    if portfolio.descent is None:
+        if backup is not None or increments is not None:
+            raise ValueError(
+                "backup and increments are parts of a descent, and none of the proposers descends"
+            )
+    elif space.by_run is not None:
         raise ProblemError(
             f"a descent needs to know the choices before it makes them, and {type(space.problem).__name__} "
             "shows them only when it is run: state them as problems.Choices, or use Search.default"
         )
-    if portfolio.descent is not None:
-        _check_reads(portfolio.descent.policy, backup)
-    elif backup is not None or increments is not None:
-        raise ValueError("backup and increments are parts of a descent, and none of the proposers descends")
-    if scores.covariance is not None:
+    else:
+        policy = portfolio.descent.policy
+        reads: Any = getattr(policy, "reads", None)  # a user's own policy may not have it
+        if reads is not None and reads is not backup:  # the search would never update it
+            raise ValueError(
+                f"{policy!r} reads {reads!r}, but the back-up of the search is {backup!r}: "
+                "give the same object to both"
+            )
+    # Feature maps are valid by construction. Others are refused before any reward is paid for.
+    if scores.covariance is not None and not isinstance(scores.covariance, FeatureMap):
+        states = {space.key(state): state for state in (space.problem.root(), *space.random_leaves)}
         with one_thread():
-            _check_covariance_on(space, scores.covariance)
-
-
-def _check_reads(policy: Policy, backup: Backup | None) -> None:
-    """Refuse a policy that reads the results of another back-up, which this search would never update."""
-    reads: Any = getattr(policy, "reads", None)  # a user's own policy may not have it
-    if reads is not None and reads is not backup:
-        raise ValueError(
-            f"{policy!r} reads {reads!r}, but the back-up of the search is {backup!r}: "
-            "give the same object to both"
-        )
-
-
-def _check_covariance_on(space: Space, covariance: Covariance) -> None:
-    """Refuse a bad covariance before any reward is paid for; feature maps are valid by construction."""
-    if not isinstance(covariance, FeatureMap):
-        states = [space.problem.root(), *space.random_leaves]
-        check_covariance(covariance, list({space.key(state): state for state in states}.values()))
+            check_covariance(scores.covariance, list(states.values()))

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from dagsearch._internal.checks import is_finite
-from dagsearch.costly.checks import checked_step as checked_costly_step
 from dagsearch.costly.edges import Edges
+from dagsearch.costly.edges import checked_step as checked_costly_step
 from dagsearch.errors import ProblemError, RewardError
 from dagsearch.methods import likeness
 from dagsearch.posterior.units import checked_reward

@@ -55,6 +55,18 @@ def test_an_argument_that_makes_no_sense_is_named_in_one_line(name, value, tmp_p
     assert re.fullmatch(r".{10,300}", str(caught.value))
 
 
+@pytest.mark.parametrize("optimize", [ds.maximize, ds.minimize])
+@pytest.mark.parametrize(
+    ("name", "value"), [("on_error", None), ("on_error", HUGE), ("target", "a"), ("target", Decimal("nan"))]
+)
+def test_a_function_is_searched_with_the_same_checks(optimize, name, value):
+    with pytest.raises(ValueError, match=f"^{name} must be") as caught:
+        optimize(lambda choose: choose("x", range(3)), 5, seed=0, **{name: value})
+    with pytest.raises(ValueError, match=f"^{name} must be") as of_search:
+        ds.search(Sum(), 5, seed=0, **{name: value})
+    assert str(caught.value) == str(of_search.value)
+
+
 @pytest.mark.parametrize(
     ("name", "value"), [("seed", "x"), ("noisy", "yes"), ("journal", 3), ("initial", "x"), ("initial", -1)]
 )

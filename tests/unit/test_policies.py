@@ -183,6 +183,6 @@ def test_closed_options_are_not_taken():
     search = search_on(subsets(), AllChildren())
     search.run(3)
     explored = search.explored
-    explored.close(int(explored.graph.children(explored.root)[1]))
+    explored.graph.closed[explored.graph.children(explored.root)[1]] = True
     path, _ = descend(explored, Given([1.0, 9.0, 5.0, 0, 0, 0, 0]), AllChildren(), np.random.default_rng(0))
     assert explored.graph.states[path[1]] == frozenset({2})

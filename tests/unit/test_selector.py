@@ -35,7 +35,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
-from dagsearch._internal.defaults import BUDGET
+from dagsearch.cli.select.options import Request
 from dagsearch.covariances import SetKernel
 from dagsearch.errors import JournalError
 from dagsearch.search import Search
@@ -911,4 +911,4 @@ def test_the_honest_score_takes_weights():
 
 
 def test_the_budget_in_the_signature_is_that_of_every_search():
-    assert DAGSearchSelector(Ridge()).budget == BUDGET
+    assert DAGSearchSelector(Ridge()).budget == Request.budget

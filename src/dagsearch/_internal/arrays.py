@@ -11,19 +11,10 @@ def grown(array: NDArray[Any], *shape: int, fill: int = 0) -> NDArray[Any]:
 
     Every axis that is too short at least doubles, so n growths by one element cost O(n) in total.
     """
-    for have, need in zip(array.shape, shape, strict=True):
-        if have < need:
-            break
-    else:
+    sizes = zip(array.shape, shape, strict=True)
+    needed = tuple([have if have >= need else max(need, 2 * have) for have, need in sizes])
+    if needed == array.shape:
         return array
-    larger = np.zeros(
-        [
-            have if have >= need else max(need, 2 * have)
-            for have, need in zip(array.shape, shape, strict=True)
-        ],
-        dtype=array.dtype,
-    )
-    if fill:
-        larger.fill(fill)
+    larger = np.full(needed, fill, dtype=array.dtype)
     larger[tuple(slice(have) for have in array.shape)] = array
     return larger

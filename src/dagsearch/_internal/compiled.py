@@ -15,27 +15,21 @@ logger = logging.getLogger(__name__)
 
 def compiled(function: _Function) -> _Function:
     """Compile at the first call, and store the machine code on disk for later processes."""
-    return cast(_Function, Compiled(function, {}))
-
-
-def inlined(function: _Function) -> _Function:
-    """Compile into the callers: a call that takes an array counts its references, too slow in a hot loop."""
-    return cast(_Function, Compiled(function, {"inline": "always"}))
+    return cast(_Function, Compiled(function))
 
 
 class Compiled:
     """Stands for the compiled function, in Python and, by Numba's attributes, in other compiled functions."""
 
-    def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
+    def __init__(self, function: Callable[..., Any]) -> None:
         update_wrapper(self, function)
-        self._options = options
 
     def __call__(self, *arguments: Any) -> Any:
         return self.dispatcher(*arguments)
 
     def __getattr__(self, name: str) -> Any:
         if name == "dispatcher":  # only once: it is found without this method then
-            self.dispatcher = _dispatcher(self.__wrapped__, self._options)
+            self.dispatcher = _dispatcher(self.__wrapped__)
             return self.dispatcher
         return getattr(self.dispatcher, name)
 
@@ -43,15 +37,15 @@ class Compiled:
         return str(self.__name__)  # by reference, as functions are
 
 
-def _dispatcher(function: Callable[..., Any], options: dict[str, Any]) -> Any:
+def _dispatcher(function: Callable[..., Any]) -> Any:
     from numba import njit
 
     try:
-        return njit(cache=True, **options)(function)
+        return njit(cache=True)(function)
     except RuntimeError as error:  # no folder can be written to: neither that of the package nor at home
         logger.debug("%s", error)
         _say_once()
-        return njit(**options)(function)
+        return njit(function)
 
 
 @cache

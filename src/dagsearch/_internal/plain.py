@@ -19,13 +19,9 @@ def to_json(value: Any) -> Any:
         return {_TUPLE: [to_json(part) for part in value]}
     if isinstance(value, Set):
         parts = [to_json(part) for part in value]
-        return {_SET: sorted(parts, key=repr) if any(map(_lacks_order, parts)) else sorted(parts)}
+        comparable = all(isinstance(part, int) for part in parts)  # others cannot be relied on to compare
+        return {_SET: sorted(parts, key=None if comparable else repr)}
     raise TypeError(f"{value!r} of type {type(value).__name__} cannot be written as JSON")
-
-
-def _lacks_order(part: Any) -> bool:
-    """Whether the part cannot be relied on to compare with others: only whole numbers can."""
-    return not isinstance(part, int)
 
 
 def from_json(value: Any) -> Any:

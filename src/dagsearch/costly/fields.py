@@ -5,8 +5,23 @@ r"""A function of state and action, learnt from its values at some edges.
 where k_S counts the steps that the first known paths to s and s' share: what an action does here it probably
 does there, the more so the less has happened in between. An action that was taken before on the path to s
 counts as another one: many actions change nothing when they are repeated. The walk k_S and the private part
-are smaller for actions that have done little so far. On the tree of first paths the posterior follows by
-message passing. It is stored by edge, so that actions that exist in one state only take no more room.
+are smaller for actions that have done little so far. The posterior is stored by edge, so that actions that
+exist in one state only take no more room.
+
+On the tree of first paths, a child's value is its parent's plus an independent step. So the posterior follows
+by message passing, in time linear in the number of nodes:
+
+==================  =====================  =======================================================
+symbol              code                   meaning
+==================  =====================  =======================================================
+τ_i, h_i            up_precision, _info    likelihood of all observations below node i, as a function
+                                           of its value: precision and precision times mean
+τ/(1+τξ), h/(1+τξ)  —                      the same, seen from the parent, a step of variance ξ away
+m_i, V_i            mean, variance         marginal of node i's value given all observations
+==================  =====================  =======================================================
+
+Down again: given the parent's value and the observations below the child, the child's value has mean
+(parent + ξh)/(1 + ξτ) and variance ξ/(1 + ξτ), whatever the other observations are.
 """
 
 import numpy as np
@@ -15,7 +30,6 @@ from dagsearch._internal.arrays import grown
 from dagsearch._internal.compiled import compiled
 from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.costly.edges import Edges
-from dagsearch.costly.messages import pass_messages
 
 # Shares of the variance: of what all actions have in common, and, of what an action's own mean leaves open,
 # of the walk per step and of the private part. The walk in common is slower.
@@ -24,6 +38,33 @@ _COMMON, _WALK, _PRIVATE, _SLOWER = 0.05, 0.1, 0.5, 0.2
 _TYPICAL = 3.0
 # Smallest and largest share that differences between actions may have.
 _LEAST, _MOST = 0.1, 0.9
+
+
+@compiled
+def pass_messages(
+    parent: IntArray,
+    precision: FloatArray,
+    info: FloatArray,
+    root_mean: float,
+    root_var: float,
+    step: float,
+    mean: FloatArray,
+    variance: FloatArray,
+) -> None:
+    """Marginals of all nodes; parents come before their children."""
+    nodes = parent.size
+    up_precision, up_info = precision[:nodes].copy(), info[:nodes].copy()
+    for node in range(nodes - 1, 0, -1):
+        lost = 1.0 + step * up_precision[node]
+        up_precision[parent[node]] += up_precision[node] / lost
+        up_info[parent[node]] += up_info[node] / lost
+    lost = 1.0 + root_var * up_precision[0]
+    variance[0] = root_var / lost
+    mean[0] = (root_mean + root_var * up_info[0]) / lost
+    for node in range(1, nodes):
+        lost = 1.0 + step * up_precision[node]
+        mean[node] = (mean[parent[node]] + step * up_info[node]) / lost
+        variance[node] = step / lost + variance[parent[node]] / (lost * lost)
 
 
 class Field:

@@ -11,8 +11,7 @@ from dagsearch._internal.checks import seed_of
 from dagsearch._internal.deadline import Deadline
 from dagsearch._internal.texts import shown
 from dagsearch._internal.wiring import wiring
-from dagsearch.costly.checks import checked_step
-from dagsearch.costly.edges import FAILED, PENDING, UNTAKEN, Arrival, Edges
+from dagsearch.costly.edges import FAILED, PENDING, UNTAKEN, Arrival, Edges, checked_step
 from dagsearch.costly.frontier import Frontier
 from dagsearch.costly.model import StepModel
 from dagsearch.data import Data

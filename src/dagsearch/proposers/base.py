@@ -63,11 +63,10 @@ class View:
 
 
 class Proposer(Protocol):
-    """One way to choose what to evaluate next."""
+    """One way to choose what to evaluate next.
 
-    @property
-    def parts(self) -> Sequence[object]:
-        """The parts that may require something of the scores, itself among them."""
+    If it has a true attribute ``requires_joint``, the scores of the search must have a joint belief.
+    """
 
     def propose(self, view: View, rng: np.random.Generator) -> Proposal | None:
         """A leaf that may be evaluated; ``None`` if it finds none."""

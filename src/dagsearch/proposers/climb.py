@@ -8,7 +8,6 @@ from typing import Any, cast
 
 import numpy as np
 
-from dagsearch._internal import special
 from dagsearch._internal.arrays import grown
 from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.posterior.base import JointScores
@@ -46,11 +45,6 @@ class Climb:
     def __init__(self, starts: int = 2, explorers: int = 1, depth: int = 4) -> None:
         self.starts, self.explorers, self.depth = int(starts), int(explorers), int(depth)
         self._known = _KnownCodes()
-
-    @property
-    def parts(self) -> Sequence[object]:
-        """Itself."""
-        return (self,)
 
     def propose(self, view: View, rng: np.random.Generator) -> Proposal | None:
         """The open leaf with the largest expected improvement on all paths up."""
@@ -227,6 +221,8 @@ def log_expected_improvement(mean: FloatArray, variance: FloatArray, best: float
     With z = (mean − best)/σ it is log σ + log(φ(z) + zΦ(z)). For z < −1 both terms nearly cancel; there
     φ(z) + zΦ(z) = φ(z) (1 + z sqrt(π/2) erfcx(−z/√2)) is stable.
     """
+    from scipy import special  # slow to import
+
     deviation = np.sqrt(np.maximum(variance, 1e-18))
     z = (mean - best) / deviation
     low = np.minimum(z, -1.0)

@@ -45,9 +45,9 @@ class Descent:
         self.policy, self.rollout, self._expansion = policy, rollout, expansion
 
     @property
-    def parts(self) -> tuple[Policy, Rollout]:
-        """The parts that may require something of the scores."""
-        return self.policy, self.rollout
+    def requires_joint(self) -> bool:
+        """Whether the scores of the search must have a joint belief."""
+        return bool(getattr(self.rollout, "requires_joint", False))
 
     @property
     def expansion(self) -> Expansion:
@@ -132,7 +132,7 @@ def descend(
             return path, actions
         option = _choose(policy, options, rng)
         if option is None:
-            explored.close(path[-1])
+            explored.graph.closed[path[-1]] = True
             continue
         child, new = options.enter(option)
         path.append(child)

@@ -147,9 +147,19 @@ class Expansion(Protocol):
 
     def adopt(self, explored: Explored, actions: Sequence[Action]) -> list[int]:
         """Add the nodes along ``actions`` from the root to the DAG; returns them, with the root."""
+        graph, path = explored.graph, [explored.root]
+        for action in actions:
+            node, made = path[-1], explored.children(path[-1])
+            if isinstance(self, AllChildren):
+                self.expand(explored, node)
+            number = list(made.actions).index(action)
+            linked = np.flatnonzero(graph.edge_action[graph.edges(node)] == number)
+            known = linked.size > 0
+            path.append(int(graph.children(node)[linked[0]]) if known else explored.enter(node, made, number))
+        return path
 
 
-class AllChildren:
+class AllChildren(Expansion):
     """Expanding a node adds all its children at once, as in the paper's Tic-Tac-Toe experiment."""
 
     def options(self, explored: Explored, node: int) -> Options | None:
@@ -171,19 +181,11 @@ class AllChildren:
         children = explored.nodes(explored.children(node).states)
         explored.link(node, children, range(len(children)))
 
-    def adopt(self, explored: Explored, actions: Sequence[Action]) -> list[int]:
-        """Add all children of all nodes on the path."""
-        path = [explored.root]
-        for action in actions:
-            self.expand(explored, path[-1])
-            path.append(explored.find(explored.problem.step(explored.graph.states[path[-1]], action)))
-        return path
-
     def __repr__(self) -> str:
         return "AllChildren()"
 
 
-class OneChild:
+class OneChild(Expansion):
     """Children enter the DAG one at a time, for problems with many children per node.
 
     The descent compares all children, those outside the DAG by their own g + Δ, and adds the one it picks.
@@ -202,19 +204,6 @@ class OneChild:
 
     def expand(self, explored: Explored, node: int) -> object:
         """Do nothing: the descent has added the child that it picked."""
-
-    def adopt(self, explored: Explored, actions: Sequence[Action]) -> list[int]:
-        """Add the nodes on the path."""
-        graph, path = explored.graph, [explored.root]
-        for action in actions:
-            made = explored.children(path[-1])
-            number, edges = list(made.actions).index(action), graph.edges(path[-1])
-            linked = np.flatnonzero(graph.edge_action[edges] == number)
-            if linked.size > 0:
-                path.append(int(graph.children(path[-1])[linked[0]]))
-            else:
-                path.append(explored.enter(path[-1], made, number))
-        return path
 
     def __repr__(self) -> str:
         return "OneChild()"

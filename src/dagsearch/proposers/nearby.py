@@ -1,17 +1,14 @@
 """Proposers without a model: a random leaf near a good one, a random leaf, any leaf that is left."""
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from dagsearch.proposers.base import View
+from dagsearch.proposers.rollouts import Uniform
 from dagsearch.results import Evaluation, Proposal
 from dagsearch.space.moves import Moves, moves_in
 
 # Number of leaves that are tried around one leaf.
 _TRIES = 100
-# Number of random walks in search of an open leaf.
-_WALKS = 8
 
 
 class Nearby:
@@ -21,8 +18,6 @@ class Nearby:
     and local optima do not hold it. It starts from the best leaf half of the time, from the next one half of
     the remaining times, and so on: a leaf whose neighbours are all worse must not stop it.
     """
-
-    parts: Sequence[object] = ()
 
     def propose(self, view: View, rng: np.random.Generator) -> Proposal | None:
         """A random neighbour of a good leaf, or of the next one if all are closed."""
@@ -64,16 +59,10 @@ def _number_of_changes(places: int, rng: np.random.Generator) -> int:
 class Random:
     """Proposes a leaf at the end of uniformly random decisions."""
 
-    parts: Sequence[object] = ()
-
     def propose(self, view: View, rng: np.random.Generator) -> Proposal | None:
         """A random leaf; ``None`` if several in a row are closed."""
-        root = view.space.problem.root()
-        for _ in range(_WALKS):
-            leaf, actions = view.space.walk(root, rng)
-            if not view.index.is_closed(leaf):
-                return Proposal(leaf, tuple(actions))
-        return None
+        found = Uniform().finish(view.index, view.space.problem.root(), rng)
+        return None if found is None else Proposal(found[0], tuple(found[1]))
 
     def __repr__(self) -> str:
         return "Random()"
@@ -81,8 +70,6 @@ class Random:
 
 class Leftover:
     """Proposes any leaf that is left: the last resort where nearly all have been evaluated."""
-
-    parts: Sequence[object] = ()
 
     def propose(self, view: View, rng: np.random.Generator) -> Proposal | None:
         """The first open leaf below the root; ``None`` if there is none."""

@@ -50,8 +50,7 @@ class Portfolio:
     @property
     def parts(self) -> list[object]:
         """Everything that may require something of the scores."""
-        own = [*self.proposers, *([] if self.local is None else [self.local])]
-        return [part for proposer in own for part in proposer.parts]
+        return [*self.proposers, self.local]
 
     def turn(self, view: View, rng: np.random.Generator) -> Iterator[Proposer]:
         """The proposers in the order in which they are to be asked now."""

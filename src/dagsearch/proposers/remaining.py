@@ -69,19 +69,15 @@ class Remaining:
             return None
         if self._reopenings != self._index.reopenings:
             self._reopenings, self._finished = self._index.reopenings, set()
-        found = self._first_listed()
         if self._listed is None:
             found = self._first_open(root, self._finished, None)
+        else:
+            leaf = next((leaf for leaf in self._listed if not self._index.is_closed(leaf)), None)
+            found = None if leaf is None else (leaf, self._index.space.actions_to(leaf))
         row = self._index.find(root)
         if found is None and row >= 0:
             self._index.table.closed[row] = True
         return found
-
-    def _first_open(self, start: State, finished: set[Hashable], most: int | None) -> Walk | None:
-        """The first open leaf below a state."""
-        if len(self._index.problem.actions(start)) == 0:
-            return None if self._index.is_closed(start) else (start, [])
-        return self._searched(start, finished, most)
 
     @cached_property
     def _listed(self) -> list[State] | None:
@@ -92,15 +88,11 @@ class Remaining:
         rows = None if coding is None or coding.every is None else coding.every(_MOST_LISTED)
         return None if coding is None or rows is None else list(map(coding.leaf_of, rows))
 
-    def _first_listed(self) -> Walk | None:
-        """The first open leaf of all."""
-        space, is_closed = self._index.space, self._index.is_closed
-        leaf = next((leaf for leaf in self._listed or () if not is_closed(leaf)), None)
-        return None if leaf is None else (leaf, space.actions_to(leaf))
-
-    def _searched(self, start: State, finished: set[Hashable], most: int | None) -> Walk | None:
-        """Depth-first search; adds the keys of states without an open leaf to ``finished``."""
+    def _first_open(self, start: State, finished: set[Hashable], most: int | None) -> Walk | None:
+        """The first open leaf below a state, depth first; adds keys of states without one to ``finished``."""
         problem, table, key_of = self._index.problem, self._index.table, self._index.key
+        if len(problem.actions(start)) == 0:
+            return None if self._index.is_closed(start) else (start, [])
         stack = [(key_of(start), start, iter(problem.actions(start)))]
         above, taken, looked_at = {stack[0][0]}, list[Action](), 0
         while stack:
@@ -117,7 +109,10 @@ class Remaining:
                         continue
                     return child, [*taken, action]
                 looked_at += 1
-                self._count(looked_at, most)
+                if most is not None and looked_at >= most:
+                    raise Undecided
+                if looked_at % _POLLED == 0:
+                    self._index.deadline.check()
                 stack.append((key, child, iter(below)))
                 above.add(key)
                 taken.append(action)
@@ -128,9 +123,3 @@ class Remaining:
                 stack.pop()
                 del taken[-1:]
         return None
-
-    def _count(self, number: int, most: int | None) -> None:
-        if most is not None and number >= most:
-            raise Undecided
-        if number % _POLLED == 0:
-            self._index.deadline.check()

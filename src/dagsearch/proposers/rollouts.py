@@ -7,12 +7,15 @@ import numpy as np
 
 from dagsearch._internal.checks import checked_constant
 from dagsearch._internal.typing import FloatArray
+from dagsearch.posterior.index import Index
 from dagsearch.problem import Action, Children, State
 from dagsearch.space.walks import Walk
 from dagsearch.values.explored import Explored
 
 # Number of decisions of a path, the last ones, of which each is tried as the very last.
 _MOST_TRIED = 128
+# Number of random walks in search of an open leaf.
+_WALKS = 8
 
 Rate = Callable[[Children], FloatArray]
 """Rates all children of a state."""
@@ -31,12 +34,9 @@ class Rollout(Protocol):
 class Uniform(Rollout):
     """Every action is equally likely at every step."""
 
-    # Maximum number of walks in search of a leaf that is not closed.
-    _TRIES = 8
-
-    def finish(self, explored: Explored, state: State, rng: np.random.Generator) -> Walk | None:
+    def finish(self, explored: Index, state: State, rng: np.random.Generator) -> Walk | None:
         """A random leaf."""
-        for _ in range(self._TRIES):
+        for _ in range(_WALKS):
             leaf, actions = explored.space.walk(state, rng)
             if not explored.is_closed(leaf):
                 return leaf, actions

@@ -31,9 +31,6 @@ from dagsearch.values.graph import GraphArrays, PackedGraph
 class Backup(Protocol):
     """Brings the values of all nodes up to date."""
 
-    from_scratch: bool = False
-    """Whether values depend on nothing but the DAG and the scores as they are, not on earlier values."""
-
     def back_up(self, explored: Explored, episodes: Sequence[Episode]) -> None:
         """Write ``graph.v_mean`` and ``graph.v_var``; ``episodes`` are new since the last call.
 
@@ -149,8 +146,6 @@ class MomentMatching(Backup):
         overestimation that comes from treating the children as independent.
     """
 
-    from_scratch = True
-
     def __init__(self, prior: Sequence[float] | None = None) -> None:
         self._prior = checked_prior(prior)
 
@@ -168,8 +163,6 @@ class Softmax(Backup):
     The paper prints weights that are normalised by themselves; here they are normalised by the sum of the
     exponentials exp(−(μ_max − μ_i)/σ_i). MIN nodes use the mirror image.
     """
-
-    from_scratch = True
 
     def back_up(self, explored: Explored, episodes: Sequence[Episode] = ()) -> None:
         """Write ``graph.v_mean`` and ``graph.v_var``."""

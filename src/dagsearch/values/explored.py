@@ -97,10 +97,6 @@ class Explored(Index):
             waiting.extend(sorted(fresh))
         return added
 
-    def close(self, node: int) -> None:
-        """Mark a node below which no leaf is left to evaluate."""
-        self.graph.closed[node] = True
-
     def reopen(self, leaves: Sequence[int]) -> None:
         """Let leaves be evaluated again. All inner nodes are reopened; descents close them again."""
         super().reopen(leaves)

@@ -170,7 +170,9 @@ class Graph(Numbered):
                 fresh.append(child)
             if child_level < 0 and self.count[child] == 0:  # nothing is below it
                 level[child] = below
-            elif child_level < below and not self._sink(node, child):
+            elif child_level < below and not _sink_below(
+                node, child, level, self.first, self.count, self.edge_child
+            ):
                 raise ProblemError(
                     f"the problem has a cycle: {self.states[child]!r} is its own descendant, by way of "
                     f"{self.states[node]!r}; add to the states what excludes this, such as a move counter"
@@ -203,11 +205,6 @@ class Graph(Numbered):
         self._edges += room
         return first
 
-    def _sink(self, node: int, child: int) -> bool:
-        if child == node:
-            return False
-        return _sink_below(node, child, self.level, self.first, self.count, self.edge_child)
-
     def deepest_first(self) -> IntArray:
         """All nodes with a path from the root, children before their parents."""
         return _deepest_first(self.level[: len(self)])
@@ -221,6 +218,8 @@ def _sink_below(
 
     False, and nothing is changed, if ``node`` itself is one of these.
     """
+    if child == node:
+        return False
     moved, levels = [child], [level[child]]
     level[child] = level[node] + 1
     stack = [child]

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from dagsearch._internal.compiled import compiled, inlined
+from dagsearch._internal.compiled import compiled
 from dagsearch._internal.typing import BoolArray, FloatArray, IntArray
 from dagsearch.posterior.units import Episode
 from dagsearch.values.backups import Backup
@@ -91,7 +91,7 @@ def _with_known(explored: Explored, proven: BoolArray) -> Explored:
     return view
 
 
-@inlined
+@compiled
 def _seen_by(sign: int, lower: float, upper: float) -> tuple[float, float]:
     """Bounds as a player sees them, and back: MIN's are those of the negated value."""
     return (lower, upper) if sign > 0 else (-upper, -lower)

@@ -14,7 +14,6 @@ from pathlib import Path
 from types import UnionType
 from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
 
-from dagsearch._internal.defaults import BUDGET
 from dagsearch.cli.common import positive as whole_number
 from dagsearch.cli.common import seconds as number_of_seconds
 
@@ -115,7 +114,7 @@ class Request:
     ] = "auto"
     budget: Annotated[
         int, Option("number of subsets to score (default: %(default)s)", whole_number, label="budget")
-    ] = BUDGET
+    ] = 100
     fixed: Annotated[Names, _column("always chosen")] = ()
     forbidden: Annotated[Names, _column("never chosen")] = ()
     groups: Annotated[Names, Option("columns that are chosen together and count as one", metavar="A,B")] = ()
