@@ -49,24 +49,13 @@ class Observation(NamedTuple):
         return self.leaf if self.proposal is None else self.proposal.leaf
 
 
-class Prediction(NamedTuple):
-    """A reward, what was predicted for it, and what the mean of all earlier rewards would have predicted."""
-
-    predicted: float
-    """Mean of the model's belief over the leaf's g."""
-    naive: float
-    """Mean of all rewards told before."""
-    reward: float
-    """The reward."""
-    error: float
-    """Its difference from the predicted mean, in predicted standard deviations, noise included."""
-
-
 class Foresight:
     """Compares predictions with the rewards that were told later, in units of the reward."""
 
     def __init__(self) -> None:
-        self._predictions: list[Prediction] = []
+        # Rewards, the mean predicted for each, the mean of all before it, and the error of the prediction in
+        # standard deviations, noise included.
+        self._predictions: list[tuple[float, float, float, float]] = []
         self._total, self._count, self._best = 0.0, 0, -math.inf
         self._expected = self._improved = 0.0  # numbers of improvements, predicted and actual
 
@@ -77,7 +66,7 @@ class Foresight:
 
             deviation = max(math.sqrt(belief.variance), 1e-300)
             error = (reward - belief.mean) / deviation
-            self._predictions.append(Prediction(belief.mean, self._total / self._count, reward, error))
+            self._predictions.append((reward, belief.mean, self._total / self._count, error))
             self._expected = _DECAY * self._expected + float(
                 special.ndtr((belief.mean - self._best) / deviation)
             )
@@ -111,7 +100,7 @@ class Foresight:
         recent = self.recent
         if not recent:
             return None
-        predicted, naive, reward, _ = np.array(recent).T
+        reward, predicted, naive, _ = np.array(recent).T
         naively = float(((reward - naive) ** 2).sum())
         return 1.0 - float(((reward - predicted) ** 2).sum()) / naively if naively > 0.0 else 1.0
 
@@ -123,10 +112,10 @@ class Foresight:
     def covered(self, reach: float) -> float | None:
         """Share of the same rewards that missed their prediction by ``reach`` standard deviations or less."""
         recent = self.recent
-        return float(np.mean([abs(one.error) <= reach for one in recent])) if recent else None
+        return float(np.mean([abs(error) <= reach for *_, error in recent])) if recent else None
 
     @property
-    def recent(self) -> list[Prediction]:
+    def recent(self) -> list[tuple[float, float, float, float]]:
         """The latter half of the predictions; none if they are too few."""
         recent = self._predictions[len(self._predictions) // 2 :]
         return recent if len(recent) >= _FEWEST else []

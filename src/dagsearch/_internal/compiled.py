@@ -29,23 +29,19 @@ class Compiled:
 
     def __getattr__(self, name: str) -> Any:
         if name == "dispatcher":  # only once: it is found without this method then
-            self.dispatcher = _dispatcher(self.__wrapped__)
+            from numba import njit
+
+            try:
+                self.dispatcher = njit(cache=True)(self.__wrapped__)
+            except RuntimeError as error:  # no folder can be written to: neither the package's nor at home
+                logger.debug("%s", error)
+                _say_once()
+                self.dispatcher = njit(self.__wrapped__)
             return self.dispatcher
         return getattr(self.dispatcher, name)
 
     def __reduce__(self) -> str:
         return str(self.__name__)  # by reference, as functions are
-
-
-def _dispatcher(function: Callable[..., Any]) -> Any:
-    from numba import njit
-
-    try:
-        return njit(cache=True)(function)
-    except RuntimeError as error:  # no folder can be written to: neither that of the package nor at home
-        logger.debug("%s", error)
-        _say_once()
-        return njit(function)
 
 
 @cache

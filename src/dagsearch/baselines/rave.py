@@ -129,8 +129,9 @@ class Rave(Policy):
 
     def _rave(self, options: Options) -> FloatArray:
         """(1−β) l-RAVE + β g-RAVE of every option's item."""
-        averages = self._averages
-        items = [_only(added) for added in options.added(self._added_items)]
+        averages, made = self._averages, options.made
+        actions = [made.actions[action] for action in options.actions.tolist()]
+        items = [_only(added) for added in self._added_items(made.parent, actions)]
         seen, total = averages.overall.counts_and_sums(items)
         overall = np.where(seen > 0.0, total / np.maximum(seen, 1.0), averages.mean[options.explored.root])
         seen, total = averages.at[options.node].counts_and_sums(items)

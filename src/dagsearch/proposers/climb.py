@@ -111,8 +111,7 @@ class _Landscape:
 
     def rate(self, points: Points) -> FloatArray:
         """Logarithm of the expected improvement, shape ``(points,)``; −∞ if many others have better means."""
-        rating = np.empty(len(points))
-        rating.fill(-np.inf)
+        rating = np.full(len(points), -np.inf)
         if len(points) == 0:
             return rating
         if self._by_codes:

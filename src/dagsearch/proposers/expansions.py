@@ -1,13 +1,13 @@
 """The children that a descent sees at a node, and how the DAG grows."""
 
-from collections.abc import Callable, Collection, Hashable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Protocol
 
 import numpy as np
 
 from dagsearch._internal.typing import BoolArray, FloatArray, IntArray
-from dagsearch.problem import Action, Children, State
+from dagsearch.problem import Action, Children
 from dagsearch.space import Space
 from dagsearch.values.explored import Explored
 
@@ -105,13 +105,6 @@ class Options:
     def closed(self) -> BoolArray:
         """Which options have nothing left to evaluate below them."""
         return self.explored.graph.closed[self.children]
-
-    def added(
-        self, added_items: Callable[[State, Sequence[Action]], Sequence[Collection[Hashable]]]
-    ) -> Sequence[Collection[Hashable]]:
-        """The items that each option adds to the node's state."""
-        actions = [self.made.actions[action] for action in self.actions.tolist()]
-        return added_items(self.made.parent, actions)
 
     def action(self, option: int) -> Action:
         """The problem's action of an option."""

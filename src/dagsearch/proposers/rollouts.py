@@ -134,26 +134,16 @@ def _parents(
     If the order of decisions does not matter, any of them may be the last one. Of a long path, only its last
     decisions are tried.
     """
-    found, states = [], [start]
+    problem, found, states = explored.problem, [], [start]
     for action in actions[:-1]:
-        states.append(explored.problem.step(states[-1], action))
+        states.append(problem.step(states[-1], action))
     for last in range(max(0, len(actions) - _MOST_TRIED), len(actions)):
-        later = actions[last + 1 :]
-        parent = _moved_last(explored, states[last], actions[last], later, leaf)
-        if parent is not None:
-            found.append((parent, [*actions[:last], *later]))
+        later, way = actions[last + 1 :], [states[last]]
+        for action in (*later, actions[last]):
+            if action not in problem.actions(way[-1]):
+                break
+            way.append(problem.step(way[-1], action))
+        else:
+            if explored.space.same(way[-1], leaf):
+                found.append((way[-2], [*actions[:last], *later]))
     return found
-
-
-def _moved_last(
-    explored: Explored, state: State, action: Action, later: Sequence[Action], leaf: State
-) -> State | None:
-    """The state after the later actions alone; ``None`` unless ``action`` then leads to the leaf."""
-    problem = explored.problem
-    for other in later:
-        if other not in problem.actions(state):
-            return None
-        state = problem.step(state, other)
-    if action not in problem.actions(state) or not explored.space.same(problem.step(state, action), leaf):
-        return None
-    return state

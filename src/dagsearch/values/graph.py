@@ -27,7 +27,6 @@ from copy import copy
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dagsearch._internal.arrays import grown
 from dagsearch._internal.compiled import compiled
@@ -36,21 +35,8 @@ from dagsearch.errors import ProblemError
 from dagsearch.posterior.index import Numbered
 from dagsearch.problem import MIN, State
 
-_NODE_ARRAYS = (
-    ("level", np.int64),
-    ("sign", np.int64),
-    ("visits", np.int64),
-    ("terminal", np.bool_),
-    ("branching", np.int64),
-    ("first", np.int64),
-    ("count", np.int64),
-    ("room", np.int64),
-    ("above_leaves", np.int8),
-    ("v_mean", np.float64),
-    ("v_var", np.float64),
-    ("lower", np.float64),
-    ("upper", np.float64),
-)
+_WHOLE = ("level", "sign", "visits", "branching", "first", "count", "room", "above_leaves")
+_REAL = ("v_mean", "v_var", "lower", "upper")
 
 PackedGraph = tuple[Any, ...]
 """The fields of :class:`GraphArrays` as a plain tuple: Numba takes 2 µs longer to unpack a named one."""
@@ -86,7 +72,7 @@ class Graph(Numbered):
     first: IntArray
     count: IntArray
     room: IntArray
-    above_leaves: NDArray[np.int8]
+    above_leaves: IntArray
     v_mean: FloatArray
     v_var: FloatArray
     lower: FloatArray
@@ -94,8 +80,9 @@ class Graph(Numbered):
 
     def __init__(self) -> None:
         super().__init__()
-        for name, dtype in _NODE_ARRAYS:
-            setattr(self, name, np.zeros(64, dtype=dtype))
+        for name in _WHOLE + _REAL:
+            setattr(self, name, np.zeros(64, dtype=np.int64 if name in _WHOLE else np.float64))
+        self.terminal = np.zeros(64, dtype=np.bool_)
         self.edge_child = np.zeros(64, dtype=np.int64)
         self.edge_action = np.zeros(64, dtype=np.int64)
         self._edges = 0
@@ -129,7 +116,7 @@ class Graph(Numbered):
         """A new node without a path to it; ``branching`` is 0 at a leaf."""
         node = len(self.states)
         if node + 1 == self.level.size:  # the last entry stays free, for nodes that are not in the DAG: −1
-            for name in ("closed", *(name for name, _ in _NODE_ARRAYS)):
+            for name in ("closed", "terminal", *_WHOLE, *_REAL):
                 setattr(self, name, grown(getattr(self, name), node + 2))
             self._reset(node)
             self.arrays = self._packed()
