@@ -52,8 +52,8 @@ class Recorder:
     def untold(self, leaf: State, again: bool, note: Any) -> None:
         """Every reward of a leaf is taken back."""
 
-    def settled(self) -> None:
-        """Rewards are no longer held back."""
+    def settled(self, exhausted: bool) -> None:
+        """Rewards are no longer held back; if ``exhausted``, because an ask has found no leaf."""
 
     def running(self, budget: int, rules: "Mapping[str, Any]", steer: bool) -> None:
         """A run begins that ends with ``budget`` rewards in total, or earlier by one of the ``rules``.

@@ -172,13 +172,14 @@ class Search(Session[Proposal]):
         row = self.index.node(proposal.leaf)
         if not self.repeats:  # no leaf is asked for twice, even if its reward comes late or never
             self.index.table.closed[row] = True
+        self._outdated()  # a descent has added to the DAG
         return self.data.add_pending(proposal)
 
     def _settle_for_good(self) -> None:
         """No further reward will come: values of a small problem are exact, and no reward is held back."""
         if self.descended is not None:
             self.descended.complete()
-        self.settle()
+        self._settle(exhausted=True)
 
     def _avoiding_pending(self) -> Proposal:
         """A leaf that is not pending, if there is one."""
@@ -191,7 +192,7 @@ class Search(Session[Proposal]):
             with suppress(SearchExhausted):
                 return self._next()
         finally:
-            self.index.reopen([row for row, before in zip(pending, closed, strict=True) if not before])
+            self._reopen([row for row, before in zip(pending, closed, strict=True) if not before])
         return self._next()
 
     def tell(
@@ -382,6 +383,7 @@ class Search(Session[Proposal]):
         self.without_fantasies()
         self.recorder.forgotten(index, again, note, leaf)
         proposal = self.data.drop(index)
+        self._outdated()
         row = self.index.find(proposal.leaf)
         if self.descended is not None and proposal.path:
             self.descended.explored.graph.visits[list(proposal.path)] -= 1
@@ -393,7 +395,7 @@ class Search(Session[Proposal]):
                 with self.recorder.deciding():
                     self._learn(episodes)
         elif not self.repeats:
-            self.index.reopen([row])
+            self._reopen([row])
         return None
 
     def _untell(self, leaf: State, again: bool, note: Any) -> None:
@@ -413,18 +415,26 @@ class Search(Session[Proposal]):
             self.data.remove(leaf)
             self._incumbent = None
             if again:
-                self.index.reopen([row])
+                self._reopen([row])
 
     @one_thread()
     def settle(self) -> None:
         """Learn from the rewards told so far, if they are held back to be standardised with more."""
-        self.recorder.settled()
+        self._settle(exhausted=False)
+
+    def _settle(self, exhausted: bool) -> None:
+        self.recorder.settled(exhausted)
         with self.recorder.deciding():
             self._learn(self.posterior.settle())
 
     def _outdated(self) -> None:
         if self.descended is not None:
             self.descended.outdated()
+
+    def _reopen(self, rows: Sequence[int]) -> None:
+        """Let leaves be evaluated again; what a back-up has closed above them is for the next one to say."""
+        self.index.reopen(rows)
+        self._outdated()
 
     def without_fantasies(self) -> None:
         """Let pending leaves no longer count as observed."""

@@ -22,7 +22,7 @@ def parts(policy=None, rollout=None, **changed):
 REFUSED = {
     "greedy roll-outs without scores": (
         lambda: parts(scores=NoScores(), rollout=Greedy(1.0)),
-        r"Greedy\(beta=1.0\) needs .*NoScores has none",
+        r"Greedy\(beta=1.0\).* needs .*NoScores has none",
     ),
     "climbing without scores": (
         lambda: parts(scores=NoScores(), proposers=Climb()),

@@ -133,9 +133,9 @@ class JournalRecorder(Recorder):
         """Record that every reward of a leaf is taken back."""
         self._append("untell", leaf=self._codec.encode(leaf), again=again, note=note_to_json(note))
 
-    def settled(self) -> None:
-        """Record that rewards are no longer held back."""
-        self._append("settle")
+    def settled(self, exhausted: bool) -> None:
+        """Record that rewards are no longer held back, and whether an ask has found no leaf."""
+        self._append("settle", exhausted=exhausted)
 
     def running(self, budget: int, rules: Mapping[str, Any], steer: bool) -> None:
         """Record when a run ends, who runs it, and whether it takes requests."""

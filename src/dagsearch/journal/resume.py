@@ -220,7 +220,7 @@ class Replay(Recorder):
         elif event.kind == "run":
             self.steering.begin(content.get("steer") is True)
         elif event.kind == "settle":
-            search.settle()
+            self._settle(exhausted=content.get("exhausted") is True)
         elif event.kind not in ("learn", "note", "steer"):
             raise JournalError(f"event {event.number} has an unknown kind, {event.kind!r}")
         self._count_runs(event.kind)
@@ -262,6 +262,16 @@ class Replay(Recorder):
         turn, initial = content["turn"]
         search.portfolio.state = turn, initial
         search.add_pending(Proposal(leaf, actions))
+
+    def _settle(self, exhausted: bool) -> None:
+        """Learn what was held back; an ask that found no leaf is made again where it has changed the DAG."""
+        if not exhausted or self._search.descended is None:
+            return self._search.settle()
+        with suppress(SearchExhausted):
+            self._search.ask()
+            self._search.data.drop(len(self._search.data.pending) - 1)
+            self._differs = True
+        return None
 
     def _tell(self, content: Mapping[str, Any], learnt: Mapping[str, Any] | None) -> None:
         search = self._search

@@ -86,6 +86,7 @@ def _with_known(explored: Explored, proven: BoolArray) -> Explored:
         np.where(proven, graph.lower[: proven.size], explored.scores.mean),
         np.where(proven, 0.0, explored.scores.variance),
     )
+    explored.increments  # noqa: B018  (known before the view, whose scores have no covariance)
     view = copy(explored)
     view.graph, view.scores = graph, scores
     return view

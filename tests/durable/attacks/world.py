@@ -25,6 +25,7 @@ from dagsearch.results import Proposal
 from dagsearch.run.stopping import Stop
 from dagsearch.search import Search
 from dagsearch.space.walks import walked
+from dagsearch.values.proofs import WithProofs
 from tests.durable.attacks.disk import Crash
 from tests.durable.attacks.pair import Pair, Refusal, outcome_of
 from tests.durable.attacks.steering import BAD, FORGERIES, line, own_file, removed
@@ -175,6 +176,8 @@ class World(Pair):
         ``forks`` says what children do that evaluations fork; none of them may go on with the search.
         """
         before = self._number_of_events()
+        if self.search.descended is not None and isinstance(self.search.descended.backup, WithProofs):
+            forks = None  # a proof computes rewards itself: those of a game's rules, which do not fork
         with nullcontext() if forks is None else _forking(self.search.problem, forks):
             stop = Stop(seconds=_LONGEST_RUN) if steer else None
             self._attempt(lambda: self.search.run(budget, stop, on_error="skip", steer=steer))
