@@ -45,11 +45,6 @@ class Descent:
         self.policy, self.rollout, self._expansion = policy, rollout, expansion
 
     @property
-    def requires_joint(self) -> bool:
-        """Whether the scores of the search must have a joint belief."""
-        return bool(getattr(self.rollout, "requires_joint", False))
-
-    @property
     def expansion(self) -> Expansion:
         """How the DAG grows."""
         assert self._expansion is not None, "a search chooses it when it is composed"

@@ -50,7 +50,7 @@ class Portfolio:
     @property
     def parts(self) -> list[object]:
         """Everything that may require something of the scores."""
-        return [*self.proposers, self.local]
+        return [*self.proposers, self.local, self.descent and self.descent.rollout]
 
     def turn(self, view: View, rng: np.random.Generator) -> Iterator[Proposer]:
         """The proposers in the order in which they are to be asked now."""
