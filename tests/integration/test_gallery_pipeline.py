@@ -42,6 +42,7 @@ def test_tables_have_categories_and_gaps_and_are_the_same_each_time(name):
     assert set(seen.features.index).isdisjoint(held_out.features.index)
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # of pipelines drawn at random
 @pytest.mark.parametrize("name", TABLES)
 def test_the_score_is_that_of_cross_validation_of_the_whole_pipeline(name):
     score = Score(load(name).split()[0])

@@ -630,7 +630,6 @@ def test_a_table_without_signal_gets_no_word_of_certainty(select, k):
             told += 1
             assert "certain" not in found["headline"]
             assert {feature["inclusion"] for feature in found["features"]} == {None}
-            assert found["result"]["probability_best"] is None
             assert found["result"]["simpler"] is found["substitutes"] is found["code"] is None
             assert selection_view(found)["effects"] is None
             assert "In Python" not in out
