@@ -678,7 +678,7 @@ class Search(Session[Proposal]):
         if self.repeats:  # no leaf is closed
             leaves, evaluated = self.space.few_leaves, {episode.leaf for episode in self.posterior.told}
             return bool(leaves) and all(self.index.find(leaf) in evaluated for leaf in leaves)
-        return not (self._failed or self.data.pending) and self._view.remaining.anywhere() is None
+        return not (self._failed or self.data.pending) and not self._view.remaining.is_any_left()
 
     def forecast(self, n: int = 1) -> "Forecast | None":
         """The best reward to be expected after ``n`` more evaluations, with a 90% interval.

@@ -373,7 +373,7 @@ def test_a_paused_search_goes_on_in_a_run_that_takes_no_requests(journal, caplog
     again.close()
     assert not Record.of(read_events(journal)).paused
     last = ds.Search.resume(journal, problem())
-    assert not last.steered.paused
+    assert not last.recorder.steering.paused
     last.close()
 
 
