@@ -1,5 +1,6 @@
 """Arrays that grow."""
 
+from operator import ge
 from typing import Any
 
 import numpy as np
@@ -11,10 +12,10 @@ def grown(array: NDArray[Any], *shape: int, fill: int = 0) -> NDArray[Any]:
 
     Every axis that is too short at least doubles, so n growths by one element cost O(n) in total.
     """
-    sizes = zip(array.shape, shape, strict=True)
-    needed = tuple([have if have >= need else max(need, 2 * have) for have, need in sizes])
-    if needed == array.shape:
+    if all(map(ge, array.shape, shape)):
         return array
+    sizes = zip(array.shape, shape, strict=True)
+    needed = [have if have >= need else max(need, 2 * have) for have, need in sizes]
     larger = np.full(needed, fill, dtype=array.dtype)
     larger[tuple(slice(have) for have in array.shape)] = array
     return larger

@@ -36,6 +36,12 @@ class View:
     initial: bool = False
     """Whether the leaf is one of the random ones that a search begins with."""
 
+    def __post_init__(self) -> None:
+        self.space: Space = self.index.space
+        """The problem."""
+        self.deadline: Deadline = self.index.deadline
+        """When the current run must end."""
+
     @property
     def values(self) -> Values:
         """The explored DAG and the belief over v, in a search that descends."""
@@ -46,16 +52,6 @@ class View:
     def explored(self) -> Explored:
         """The explored DAG; its values may be stale."""
         return self.values.explored
-
-    @property
-    def space(self) -> Space:
-        """The problem."""
-        return self.index.space
-
-    @property
-    def deadline(self) -> Deadline:
-        """When the current run must end."""
-        return self.index.deadline
 
     def good(self) -> Sequence[Evaluation]:
         """The best evaluations of different leaves to which actions are known, the incumbent first."""

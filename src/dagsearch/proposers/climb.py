@@ -68,6 +68,7 @@ class Climb:
         met = list(zip(landscape.rate(starts).tolist(), starts, strict=True))
         reached = list(met)
         for _ in range(self.depth):
+            landscape.check_time()
             around = [landscape.around(point, rng) for _, point in reached]
             higher = []
             for (before, _), points, rating in zip(reached, around, landscape.rate_each(around), strict=True):
@@ -96,15 +97,17 @@ class _Landscape:
         all_swaps = view.space.is_of_one_size and view.space.allowed is None
         self._by_swaps = all_swaps and self._scores.rates_swaps
         self._known = known.read(view.index) if self._by_codes else None
+        # Whether a point may not be evaluated; by its codes where there are any, so that no leaf is made.
+        self._is_closed = self._is_leaf_closed if self._known is None else self._known.is_closed
         # How far above the best score to aim, in the model's units.
         self._target = float(view.posterior.moments(good)[0].max()) + view.data.foresight.margin
 
-    def around(self, point: Any, rng: np.random.Generator) -> Points:
-        """Points one change away: of many swaps those with the best means, else a random part.
-
-        Raises if the time of the run is over.
-        """
+    def check_time(self) -> None:
+        """Raise if the time of the run is over."""
         self._deadline.check()
+
+    def around(self, point: Any, rng: np.random.Generator) -> Points:
+        """Points one change away: of many swaps those with the best means, else a random part."""
         if self._by_swaps and self._known is not None:
             return self._scores.best_swaps(point, _CLOSER, self._known.closed_beside(point))
         return self.moves.around(point, _MOST_NEIGHBOURS, rng)
@@ -133,7 +136,7 @@ class _Landscape:
         self._deadline.check()
         rating = self.rate(points)
         ranked = (-rating).argsort(kind="stable")[: int((rating > -np.inf).sum())].tolist()
-        open_ = (place for place in ranked if self._seems_open(points[place]))
+        open_ = (place for place in ranked if not self._is_closed(points[place]))
         return [(float(rating[place]), points[place]) for place in islice(open_, _MOST_CHECKED)]
 
     def rate_each(self, groups: Sequence[Points]) -> list[FloatArray]:
@@ -150,15 +153,12 @@ class _Landscape:
         for place in (-rating).argsort(kind="stable").tolist():
             if rating[place] == -math.inf:
                 break
-            if self._seems_open(points[place]) and (self.moves.certain or self.moves.way(points[place])):
+            if not self._is_closed(points[place]) and (self.moves.certain or self.moves.way(points[place])):
                 return int(place)
         return None
 
-    def _seems_open(self, point: Any) -> bool:
-        """Whether a point may be evaluated; by its codes where there are any, so that no leaf is made."""
-        if self._known is None:
-            return not self._index.is_closed(self.moves.leaf(point))
-        return not self._known.is_closed(point)
+    def _is_leaf_closed(self, point: Any) -> bool:
+        return self._index.is_closed(self.moves.leaf(point))
 
     def best_leaf(self, met: Sequence[tuple[float, Any]]) -> Proposal | None:
         """The best leaf among the points that were met, if any may be evaluated."""
@@ -166,7 +166,7 @@ class _Landscape:
         for rating, point in ranked[:_MOST_CHECKED]:
             if rating == -math.inf:
                 break
-            way = self.moves.way(point) if self._seems_open(point) else None
+            way = None if self._is_closed(point) else self.moves.way(point)
             if way is not None and not self._index.is_closed(way[0]):
                 return Proposal(way[0], tuple(way[1]))
         return None
