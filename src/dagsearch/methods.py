@@ -1,7 +1,7 @@
 """The methods: which parts a search is composed of, and whether they can work together."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, TypedDict
+from typing import Any
 
 from dagsearch._internal.checks import is_whole
 from dagsearch._internal.texts import shown
@@ -21,7 +21,6 @@ from dagsearch.posterior import scores_for
 from dagsearch.posterior.base import MeanFunction, Scores, check_requirements
 from dagsearch.posterior.evidence import Evidence
 from dagsearch.problem import Problem, check_members
-from dagsearch.proposers.base import Proposer
 from dagsearch.proposers.climb import Climb
 from dagsearch.proposers.descent import Descent
 from dagsearch.proposers.expansions import AllChildren, Expansion, OneChild, default_expansion
@@ -29,7 +28,7 @@ from dagsearch.proposers.nearby import Nearby
 from dagsearch.proposers.policies import UpperConfidence
 from dagsearch.proposers.portfolio import Portfolio
 from dagsearch.proposers.rollouts import Greedy, Uniform
-from dagsearch.space import Coding, Space
+from dagsearch.space import Space
 from dagsearch.space.check import check_paths
 from dagsearch.values.backups import Backup, MomentMatching
 from dagsearch.values.increments import Increments
@@ -45,39 +44,12 @@ _CLIMBS = 3
 _EXPLORERS = 3
 
 
-class PaperSettings(TypedDict, total=False):
-    """The settings of :meth:`dagsearch.Search.paper`, which documents them."""
-
-    c: float
-    noise: float
-    beta: float
-    covariance: Covariance
-    mean: MeanFunction
-    step_variance: float | Sequence[float]
-    increment_prior: Sequence[float] | None
-    backup: Backup | None
-    expansion: Expansion | None
-    standardize: int
-
-
-PRESETS: Mapping[str, PaperSettings] = {
+PRESETS: Mapping[str, Mapping[str, Any]] = {
     "synthetic": {"noise": 1e-4, "beta": 0.01},
     "tictactoe": {"c": 0.5, "noise": 0.1, "beta": 1.0},
     "mnist": {"c": 0.1, "noise": 1e-4, "beta": 0.5, "standardize": 20},
 }
 """The settings of the paper's experiments."""
-
-
-class Parts(TypedDict, total=False):
-    """The parts of a :class:`dagsearch.Search`, which documents them."""
-
-    scores: Scores
-    proposers: Proposer | Sequence[Proposer] | Portfolio
-    backup: Backup
-    increments: Increments
-    evidence: Evidence | None
-    standardize: int
-    repeats: bool
 
 
 def default_initial(budget: int) -> int:
@@ -91,8 +63,8 @@ def default_parts(
     covariance: Covariance | None = None,
     noisy: bool = False,
     initial: int = INITIAL,
-) -> Parts:
-    """The parts of :meth:`dagsearch.Search.default`."""
+) -> dict[str, Any]:
+    """The arguments of :class:`dagsearch.Search` in :meth:`dagsearch.Search.default`."""
     if not is_whole(initial) or initial < 0:
         raise ValueError(f"initial must be a whole number of at least 0, got {shown(initial)}")
     space = Space.of(problem)
@@ -133,8 +105,8 @@ def paper_parts(
     backup: Backup | None = None,
     expansion: Expansion | None = None,
     standardize: int = 0,
-) -> Parts:
-    """The parts of :meth:`dagsearch.Search.paper`."""
+) -> dict[str, Any]:
+    """The arguments of :class:`dagsearch.Search` in :meth:`dagsearch.Search.paper`."""
     space = Space.of(problem)
     check_paths(space)
     if covariance is None:
@@ -187,44 +159,6 @@ def natural_covariance(space: Space) -> Covariance:
         return Views().bind(space)
     positions = space.coding.layout.positions
     return SetKernel(None if positions is None else Nearness(positions)).bind(space)
-
-
-def likeness(space: Space) -> str:
-    """In words, what :func:`natural_covariance` compares, and what would help."""
-    if space.covariance is not None:
-        return "States are compared by the covariance that the problem declares."
-    covariance = natural_covariance(space)
-    if isinstance(covariance, SetKernel):
-        return "Leaves are compared by the items that they choose."
-    if isinstance(covariance, Views):
-        return _likeness_of_codes(space, covariance.coding)
-    if space.items is not None:
-        shared = "States are compared by how many items they share; nothing is learnt about pairs of items."
-        if space.has_players:
-            return shared
-        return f"{shared} If they are choices or an order, use problems.Choices or problems.Orders."
-    return (
-        "States are compared by how many parts they share at the same position; nothing is learnt about "
-        "pairs of parts. It would help if states were tuples of decisions, if actions were hashable and "
-        "fewer, or if the problem had items(state)."
-    )
-
-
-def _likeness_of_codes(space: Space, coding: Coding) -> str:
-    count, numbers = len(coding.layout.categories), sum(one is not None for one in coding.layout.numbers)
-    if coding.layout.kind == "order":
-        return (
-            f"Leaves are compared as orders: {count} positions, who comes before whom, who is next to whom."
-        )
-    found = f"Leaves are compared choice by choice: {count} choices"
-    if numbers:
-        found += f", {numbers} of them numbers, which are near if their values are"
-    if space.decided is not None:
-        found += (
-            ". They were found on random paths: the same options offered again are the same choice. Where "
-            "different choices have the same options, problems.Choices with names tells them apart"
-        )
-    return found + "."
 
 
 def standardized(covariance: Covariance, space: Space) -> Covariance:

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Self, Unpack, cast
+from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
 
@@ -18,7 +18,6 @@ from dagsearch.errors import ProblemError, SearchExhausted
 from dagsearch.methods import (
     INITIAL,
     PRESETS,
-    PaperSettings,
     check_parts,
     default_parts,
     paper_parts,
@@ -455,7 +454,7 @@ class Search(Session[Proposal]):
         preset: str | None = None,
         seed: Seed = None,
         journal: str | PathLike[str] | None = None,
-        **settings: Unpack[PaperSettings],
+        **settings: Any,
     ) -> Self:
         """The method of the paper, with its settings as arguments.
 

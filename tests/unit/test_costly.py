@@ -570,9 +570,9 @@ def test_tell_needs_a_pending_step():
 
 def test_check_problem_takes_as_many_steps_as_it_may():
     problem = BitPasses(0)
-    assert "Steps with equal actions are alike" in ds.testing.check_problem(problem, rewards=7)
+    ds.testing.check_problem(problem, rewards=7)
     assert len(problem.taken) == 7
-    assert "prior of the problem" in ds.testing.check_problem(Language(0), rewards=3)
+    ds.testing.check_problem(Language(0), rewards=3)
     ds.testing.check_problem(Endless(), rewards=5)
 
 
@@ -620,10 +620,12 @@ def test_check_problem_finds_states_that_change_and_actions_that_differ():
             return ["go", "stay"][:: 1 - 2 * (self.order % 2)]
 
         def expand(self, state, action):
-            state.count += 1
+            state.count += self.change
             return ds.Step("other" if action == "go" else state)
 
+    Changing.change = 1
     with pytest.raises(ds.ProblemError, match=r"mutable: expand changed the state"):
         ds.testing.check_problem(Changing(), rewards=2)
+    Changing.change = 0
     with pytest.raises(ds.ProblemError, match="order"):
         ds.testing.check_problem(Changing(), rewards=2)
