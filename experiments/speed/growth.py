@@ -8,6 +8,7 @@ import numpy as np
 
 from dagsearch.covariances import Covariance, Overlap
 from dagsearch.problems import Subsets
+from dagsearch.proposers.descent import follow
 from dagsearch.search import Search
 from experiments.speed import floors
 from experiments.speed.measure import BLOCK, split_steps, timed_steps, typical
@@ -102,7 +103,7 @@ def grow(search: Search, size: Size, rng: np.random.Generator, until: float) -> 
         search.tell(leaf, problem.reward(leaf))
         ahead = size.nodes * len(search.history) / size.rewards
         while descent is not None and len(search.explored.graph) < ahead:
-            descent.expansion.adopt(search.explored, search.space.walk(problem.root(), rng)[1])
+            follow(search.explored, descent.expansion, search.space.walk(problem.root(), rng)[1])
     return True
 
 

@@ -179,9 +179,7 @@ def _search_of(
     begun = journal if journal is not None and has_begun(journal) else None
     if has_costly_steps(problem):
         if covariance is not None:
-            raise ValueError(
-                "covariance does not apply to costly steps: give the problem features(state, action)"
-            )
+            raise ValueError("covariance does not apply to costly steps: steps with equal actions are alike")
         if noisy:
             raise ValueError("noisy does not apply to costly steps: every step is taken once")
         if begun is None:

@@ -115,7 +115,8 @@ class StepProblem(Protocol):
     """A problem where making the next state is the expensive part, and every state may tell something.
 
     The search looks for the path with the largest sum of gains and value of its last state. Cycles are
-    allowed. Optional members, used where they exist:
+    allowed. Steps with equal actions are alike, the more so the closer their states are. Optional members,
+    used where they exist:
 
     ``actions(state) -> Sequence[Action] | Iterator[Action]``
         What can be done at a state, cheap and always in the same order; nothing where every path ends. Needed
@@ -125,9 +126,6 @@ class StepProblem(Protocol):
         How good each action seems, as a probability, in the order of the actions; of an iterator, one number.
     ``cost(state, action) -> float``
         What the step costs; 1 by default. The budget is in this unit.
-    ``features(state, action) -> array``
-        What makes two steps alike, as numbers. Without it, steps with equal actions are alike, and the more
-        so the closer their states are.
     ``key``, ``encode``, ``decode``, ``identity``
         As in :class:`Problem`.
     """

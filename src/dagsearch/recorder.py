@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dagsearch.covariances import Covariance
-from dagsearch.problem import Action, State
+from dagsearch.problem import Action, State, Step
 from dagsearch.results import Proposal
 
 if TYPE_CHECKING:
@@ -45,6 +45,9 @@ class Recorder:
 
     def told(self, told: "Observation", note: Any) -> None:
         """A reward was told."""
+
+    def taken(self, index: int, step: Step, reward: float, seconds: float, note: Any) -> None:
+        """A pending costly step was taken."""
 
     def forgotten(self, index: int, again: bool, note: Any, leaf: State = None) -> None:
         """A pending proposal is taken back."""

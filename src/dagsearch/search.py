@@ -40,7 +40,6 @@ from dagsearch.space.walks import passed
 from dagsearch.values.backups import Backup, MomentMatching
 from dagsearch.values.explored import Explored
 from dagsearch.values.increments import Increments
-from dagsearch.values.values import Values
 
 if TYPE_CHECKING:
     from dagsearch.run.forecasts import Forecast
@@ -103,12 +102,11 @@ class Search(Session[Proposal]):
         self.portfolio = Portfolio.of(proposers, standardize)
         space = Space.of(problem)
         check_parts(space, scores, self.portfolio, backup, increments, evidence)
-        descent, self.descended = self.portfolio.descent, cast(Values | None, None)
+        descent, self.descended = self.portfolio.descent, cast(Explored | None, None)
         if descent is None:
             self.index = Index(space, scores)
         else:
-            self.index = explored = Explored(space, scores, increments)
-            self.descended = Values(explored, MomentMatching() if backup is None else backup)
+            self.index = self.descended = Explored(space, scores, backup or MomentMatching(), increments)
             descent.prepare(space)
         self.posterior = Posterior(self.index, evidence, standardize, repeats)
         self.data = Data(self.index.key)
@@ -385,7 +383,7 @@ class Search(Session[Proposal]):
         self._outdated()
         row = self.index.find(proposal.leaf)
         if self.descended is not None and proposal.path:
-            self.descended.explored.graph.visits[list(proposal.path)] -= 1
+            self.descended.graph.visits[list(proposal.path)] -= 1
         if not again:
             rows = [row] if leaf is None else [row, self.index.leaf(self.space.learn(leaf, failed=True))]
             self.index.table.closed[rows] = True
@@ -555,19 +553,18 @@ class Search(Session[Proposal]):
         return self.index.deadline
 
     @property
-    def values(self) -> Values:
-        """The DAG that descents have explored, with its values; ``ValueError`` if no proposer descends."""
+    def values(self) -> Explored:
+        """The DAG that descents have explored, with current values; an error without descents."""
         if self.descended is None:
             raise ValueError("this search does not descend: it has no DAG and no values v, only g")
         self.without_fantasies()
-        self.descended.current()
-        return self.descended
+        return self.descended.current()
 
     @property
     def explored(self) -> Explored:
         """The DAG that descents have explored; its values may be stale."""
         assert self.descended is not None, "only a search that descends has a DAG"
-        return self.descended.explored
+        return self.descended
 
     @one_thread()
     def belief(self, state: State) -> Belief:
@@ -589,7 +586,7 @@ class Search(Session[Proposal]):
         descent = self.portfolio.descent
         if descent is None:
             return None
-        explored = self.values.explored
+        explored = self.values
         node = explored.find(state)
         if node < 0 or explored.graph.count[node] == 0:
             return None
@@ -647,7 +644,7 @@ class Search(Session[Proposal]):
         if best is None:
             return Result(None, None, None, None, None, **fields)
         value = None if self.descended is None else self.belief(self.problem.root()).v
-        if self.descended is not None and self.descended.explored.graph.adversarial:
+        if self.descended is not None and self.descended.graph.adversarial:
             line = self.recommend()
             reward = self._mean_reward(line.states[-1])
             return Result(line.states[-1], line.actions, reward, value, None, **fields, game=True)

@@ -229,7 +229,7 @@ def _take_steps(problem: Any, count: int, rng: np.random.Generator) -> None:
         count -= 1
         state, action = edges.states[int(edges.node[edge])], edges.actions[edge]
         before = repr(state)
-        step = checked_costly_step(problem.expand(state, action), state, action)
+        step = checked_costly_step(problem.expand(state, action), f"expand({state!r}, {action!r})")
         if repr(state) != before:
             raise ProblemError(f"mutable: expand changed the state {before} in place to {state!r}")
         if type(key := edges.space.key(step.state)).__eq__ is object.__eq__:

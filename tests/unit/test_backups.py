@@ -33,7 +33,7 @@ def family(children, branching=None, sign=MAX):
     """A root with so many boundary children."""
     graph = Graph()
     root = graph.add("root", "root", sign, children if branching is None else branching)
-    graph.set_root(root)
+    graph.level[root] = 0
     nodes = [graph.add(i, i, sign, 2) for i in range(children)]
     graph.link(root, nodes, range(children))
     return graph
@@ -54,7 +54,7 @@ def value(graph, node):
 
 def test_a_leaf_is_worth_its_score(increments):
     graph = Graph()
-    graph.set_root(graph.add("leaf", "leaf", MAX, 0))
+    graph.level[graph.add("leaf", "leaf", MAX, 0)] = 0
     MomentMatching().back_up(explored(graph, FixedScores([1.5], [0.2]), increments))
     assert value(graph, 0) == (1.5, 0.2)
 
@@ -68,7 +68,7 @@ def test_the_boundary_is_worth_score_plus_increment(increments):
 
 def test_a_boundary_node_without_children_uses_its_own_level(increments):
     graph = Graph()
-    graph.set_root(graph.add("root", "root", MAX, 4))
+    graph.level[graph.add("root", "root", MAX, 4)] = 0
     MomentMatching().back_up(explored(graph, FixedScores([1.0], [0.1]), increments))
     delta = increments.at(0)
     assert value(graph, 0) == pytest.approx((1.0 + delta.mean, 0.1 + delta.variance))
@@ -151,7 +151,7 @@ def test_softmax_weights(increments, sign):
 
 def test_softmax_of_certain_children_is_the_maximum(increments):
     graph = Graph()
-    graph.set_root(graph.add("root", "root", MAX, 2))
+    graph.level[graph.add("root", "root", MAX, 2)] = 0
     graph.link(0, [graph.add(i, i, MAX, 0) for i in range(2)], [0, 1])
     Softmax().back_up(explored(graph, FixedScores([0.0, 1.0, 3.0], [1.0, 0.0, 0.0]), increments))
     assert value(graph, 0) == (3.0, 0.0)
@@ -161,7 +161,7 @@ def test_values_travel_up_through_transpositions(increments):
     graph = Graph()
     for name in "abcd":
         graph.add(name, name, MAX if name != "c" else MIN, 0 if name == "d" else 1)
-    graph.set_root(0)
+    graph.level[0] = 0
     for parent, child in ((0, 1), (0, 2), (1, 3), (2, 3)):
         graph.link(parent, [child], [0])
     MomentMatching().back_up(explored(graph, FixedScores([0.0] * 3 + [5.0], [1.0] * 3 + [0.0]), increments))

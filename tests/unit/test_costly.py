@@ -146,7 +146,7 @@ def test_with_rewards_at_leaves_only_values_are_those_of_the_usual_search():
     assert costly.result().best_reward == usual.result().best_reward
     for state in [(), (0,), (1,), (2,), (0, 1), (2, 2)]:
         below = [one.reward for one in usual.history if one.leaf[: len(state)] == state]
-        assert costly.belief(state).v.mean == max(below)
+        assert costly.edges.best_below[costly.edges.find(state)] == max(below)
 
 
 # Which steps are taken ----------------------------------------------------------------------------------
@@ -298,11 +298,18 @@ def test_a_failed_step_is_not_taken_again():
 
 def test_what_can_be_asked_of_a_search():
     search = finished(BitPasses(0), 40)
-    result, root = search.result(), search.problem.root().state
-    assert search.belief(root).v.mean == result.best_reward
-    assert search.belief(result.best_state).g.mean == result.best_reward
+    assert search.edges.best == search.result().best_reward
     assert not isinstance(search, ds.Search)
-    for missing in ("propose", "forecast", "settle", "default", "paper", "recommend", "best_action"):
+    for missing in (
+        "belief",
+        "propose",
+        "forecast",
+        "settle",
+        "default",
+        "paper",
+        "recommend",
+        "best_action",
+    ):
         assert not hasattr(search, missing)
 
 
@@ -333,8 +340,8 @@ def test_how_much_a_prior_tells_is_learnt_where_one_can_stop_after_every_step():
             return np.random.default_rng(5).dirichlet(np.full(20, 0.3))
 
     search = finished(Misled(0), 80)
-    edges, expected = search.edges, search.model.expected
-    assert np.ptp(expected[: edges.count]) < 0.5 * np.ptp(edges.log_prior[: edges.count])
+    edges, expected = search.edges, search.model.expected(slice(search.edges.count))
+    assert np.ptp(expected) < 0.5 * np.ptp(edges.log_prior[: edges.count])
 
 
 def test_actions_that_were_never_taken_are_tried_before_others_are_repeated():
@@ -435,14 +442,6 @@ def test_memory_grows_with_the_edges_where_every_state_has_actions_of_its_own():
     arrays = [part for field in search.model._fields for part in vars(field).values()]
     largest = max(one.size for one in arrays if isinstance(one, np.ndarray))
     assert largest <= 4 * search.edges.count
-
-
-def test_features_are_learnt():
-    class Featured(BitPasses):
-        def features(self, state, action):
-            return [float(action), float(action == 2)]
-
-    assert ds.search(Featured(0), 60, seed=0).best_reward > Featured(0).root().value
 
 
 def test_a_wrong_prior_is_refused():

@@ -151,7 +151,7 @@ def test_values_are_exact_afterwards(name, expansion, minimax):
     search = exhaustive(problem, expansion=expansion)
     result = search.run(10_000)
     assert (result.stopped, once_each(problem, result.history)) == ("exhausted", True)
-    value, graph = minimax(problem), search.values.explored.graph
+    value, graph = minimax(problem), search.values.graph
     for node in range(len(graph)):
         if graph.level[node] >= 0:
             assert graph.v_mean[node] == pytest.approx(value(graph.states[node]), abs=1e-3)

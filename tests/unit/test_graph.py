@@ -8,7 +8,7 @@ from dagsearch.values.graph import Graph
 def graph_of(names, edges):
     graph = Graph()
     nodes = {name: graph.add(name, name, sign=1, branching=9) for name in names}
-    graph.set_root(nodes[names[0]])
+    graph.level[nodes[names[0]]] = 0
     for parent, child in edges:
         graph.link(nodes[parent], [nodes[child]], [int(graph.count[nodes[parent]])])
     return graph, nodes
@@ -39,7 +39,7 @@ def test_children_come_before_their_parents():
     graph = Graph()
     for name in names:
         graph.add(name, name, sign=1, branching=99)
-    graph.set_root(0)
+    graph.level[0] = 0
     for parent, child in edges:
         graph.link(parent, [child], [0])
     order = graph.deepest_first().tolist()
@@ -70,7 +70,7 @@ def test_children_keep_their_order_however_many_come():
     graph = Graph()
     root = graph.add("root", "root", sign=1, branching=500)
     other = graph.add("other", "other", sign=1, branching=500)
-    graph.set_root(root)
+    graph.level[root] = 0
     graph.link(root, [other], [499])
     for i in range(300):  # two growing runs of edges, interleaved
         child = graph.add(i, i, sign=1, branching=0)

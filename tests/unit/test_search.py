@@ -40,7 +40,7 @@ def test_exhaustion_gives_all_765_values_of_tic_tac_toe(expansion, backup, minim
     game = ds.problems.TicTacToe()
     search = exhaustive(game, expansion=expansion, backup=backup)
     result = search.run(10_000)
-    graph, value = search.values.explored.graph, minimax(game)
+    graph, value = search.values.graph, minimax(game)
     assert len(result.history) == 138  # every leaf once
     assert len(graph) == 765
     worst = max(abs(graph.v_mean[node] - value(graph.states[node])) for node in range(765))
@@ -53,7 +53,7 @@ def test_exhaustion_gives_all_765_values_of_tic_tac_toe(expansion, backup, minim
 def test_exhaustion_gives_minimax_values_and_the_optimum(problem, expansion, minimax):
     search = exhaustive(problem, expansion=expansion)
     result = search.run(10_000)
-    graph, value = search.values.explored.graph, minimax(problem)
+    graph, value = search.values.graph, minimax(problem)
     for node in range(len(graph)):
         assert graph.v_mean[node] == pytest.approx(value(graph.states[node]), abs=1e-4)
     assert value(result.best_state) == pytest.approx(value(problem.root()))
@@ -767,17 +767,6 @@ def test_an_unseen_leaf_above_full_depth_is_worth_its_score():
     belief = search.belief(("stop",))
     assert (seen.mean[0], seen.variance[0]) == belief.v == belief.g
     assert seen.mean[1] > 0.0
-
-
-def test_a_child_known_from_elsewhere_is_seen_as_it_is_known():
-    class Plain(Nim):  # without added_items
-        pass
-
-    search = ds.Search.paper(Plain(4), noise=1e-6, seed=0, expansion=OneChild())
-    search.tell((0, ds.MIN), -50.0)  # MAX took the last match
-    node = search.index.nodes([(1, ds.MAX)])[0]
-    seen = search.portfolio.descent.expansion.options(search.explored, node)
-    assert seen.mean[0] == pytest.approx(-50.0, abs=1e-3)
 
 
 def test_what_is_no_state_cannot_be_told():

@@ -53,8 +53,8 @@ class Arrival(NamedTuple):
 
     step: Step
     """The step."""
-    offered: Sequence[tuple[Action, float, float, Any]] = ()
-    """The actions with their log priors, costs and features; :class:`_Another` if an iterator names them."""
+    offered: Sequence[tuple[Action, float, float]] = ()
+    """The actions with their log priors and costs; :class:`_Another` if an iterator names them."""
     source: Iterator[Action] | None = None
     """The iterator."""
 
@@ -98,8 +98,6 @@ class Edges:
         self.states: list[State] = []
         self.actions: list[Action] = []
         """The action of every edge."""
-        self.features: list[FloatArray | None] = []
-        """Features of every edge; ``None`` if the problem has none, or the action is not known yet."""
         self.nodes = self.count = 0
         for name in _NODES + _EDGES:
             setattr(self, name, np.zeros(64, dtype=float if name in _NUMBERS else int))
@@ -111,7 +109,8 @@ class Edges:
         self._out: list[list[int]] = []  # linked edges that leave it
         self._sources: dict[int, Iterator[Action]] = {}  # of nodes whose actions come one by one
         self._recorded: dict[int, list[Action]] = {}  # what the iterators named before the search was resumed
-        self._add(self.describe(checked_root(self.problem.root())), -1)
+        root = self.problem.root()
+        self._add(self.describe(checked_step(root if isinstance(root, Step) else Step(root), "root()")), -1)
 
     # Nodes and edges -----------------------------------------------------------------------------------
 
@@ -129,7 +128,6 @@ class Edges:
             )
         state, count = step.state, len(actions)
         priors, costs = np.ones(count), [1.0] * count
-        features: Sequence[Any] = [None] * count
         if (prior := getattr(self.problem, "prior", None)) is not None and count > 0:
             priors = np.asarray(prior(state), dtype=np.float64).reshape(-1)
             if priors.shape != (count,) or not np.all(priors >= 0.0) or not np.all(np.isfinite(priors)):
@@ -138,10 +136,8 @@ class Edges:
                 )
         if (cost := getattr(self.problem, "cost", None)) is not None and source is None:
             costs = [checked_cost(cost(state, action), state, action) for action in actions]
-        if (own := getattr(self.problem, "features", None)) is not None and source is None:
-            features = checked_features([own(state, action) for action in actions], state, self.features[:1])
         log_priors = np.log(np.maximum(priors, 1e-30)).tolist()
-        return Arrival(step, list(zip(actions, log_priors, costs, features, strict=True)), source)
+        return Arrival(step, list(zip(actions, log_priors, costs, strict=True)), source)
 
     def _actions_of(self, step: Step) -> Any:
         """What can be done at a state: as its step says, else as the problem does."""
@@ -183,7 +179,7 @@ class Edges:
             self._add_edge(node, *offered)
         return node
 
-    def _add_edge(self, node: int, action: Action, log_prior: float, cost: float, features: Any) -> None:
+    def _add_edge(self, node: int, action: Action, log_prior: float, cost: float) -> None:
         edge = self.count
         if edge == self.node.size:
             for name in _EDGES:
@@ -199,7 +195,6 @@ class Edges:
         self.became[edge], self.child[edge] = UNTAKEN, -1
         self.log_prior[edge], self.cost[edge], self.gain[edge] = log_prior, cost, 0.0
         self.actions.append(action)
-        self.features.append(features)
         self.count += 1
 
     @property
@@ -235,7 +230,7 @@ class Edges:
             if (cost := getattr(self.problem, "cost", None)) is not None:
                 self.cost[edge] = checked_cost(cost(self.states[node], action), self.states[node], action)
             self.actions[edge] = action
-            self._add_edge(node, _Another, float(self.log_prior[edge]), float(self.cost[edge]), None)
+            self._add_edge(node, _Another, float(self.log_prior[edge]), float(self.cost[edge]))
         self.became[edge] = PENDING
         return True
 
@@ -341,17 +336,8 @@ class Edges:
 # Checks of what a problem returns ---------------------------------------------------------------------
 
 
-def checked_root(found: Any) -> Step:
-    """What ``root`` returned, as a step."""
-    return _checked(found if isinstance(found, Step) else Step(found), "root()")
-
-
-def checked_step(found: Any, state: State, action: Action) -> Step:
-    """What ``expand`` returned; raises :class:`ProblemError` unless it is a valid :class:`Step`."""
-    return _checked(found, f"expand({shown(state)}, {shown(action)})")
-
-
-def _checked(found: Any, where: str) -> Step:
+def checked_step(found: Any, where: str) -> Step:
+    """What the call ``where`` returned; raises :class:`ProblemError` unless it is a valid :class:`Step`."""
     if not isinstance(found, Step):
         raise ProblemError(f"{where} returned {shown(found)}: return ds.Step(state, gain, value, actions)")
     for name, number in (("gain", found.gain), ("value", 0.0 if found.value is None else found.value)):
@@ -378,22 +364,3 @@ def checked_cost(cost: Any, state: State, action: Action) -> float:
             f"cost({shown(state)}, {shown(action)}) returned {shown(cost)}: it must be a positive number"
         )
     return float(cost)
-
-
-def checked_features(found: Sequence[Any], state: State, others: Sequence[Any]) -> list[FloatArray]:
-    """The features of a state's actions; raises :class:`ProblemError` unless they are finite numbers.
-
-    ``others`` are features of other edges, which must be of the same length.
-    """
-    features = [np.asarray(one, dtype=np.float64).reshape(-1) for one in found]
-    for one in features:
-        if not np.all(np.isfinite(one)):
-            raise ProblemError(
-                f"features({shown(state)}, action) returned {shown(one)}: they must be finite numbers"
-            )
-    sizes = {len(one) for one in (*features, *others) if one is not None}
-    if len(sizes) > 1:
-        raise ProblemError(
-            f"features({shown(state)}, action) returned arrays of different lengths, {sorted(sizes)}"
-        )
-    return features

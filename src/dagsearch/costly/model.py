@@ -12,18 +12,9 @@ g(s, a)     the gain, if one can stop on neither side
 ==========  ===============================================================================================
 
 x and the effect of a step, which is y or g, are fields over the edges, see :mod:`dagsearch.costly.fields`.
-The prior mean of the effect is linear in the logarithm of ``prior`` and in ``features``.
-
-Where one can stop, d is compared with what is missing to the goal. Because d follows a log-normal law beyond
-its median, E max(0, d − h) has the form of Black and Scholes. An action that was never taken counts three
-times: what it does here tells what it does elsewhere.
-
-Where one cannot stop, the rest of the path is added: Δ is linear in the number of steps that are left, with a
-variance proportional to it. Both are learnt from the completed paths. Steps are rated by the probability of
-more than the goal: with the expected improvement, per step left or not, the same text takes more calls of a
-language model.
-
-A step to a state that is known already adds nothing new: its y is at most 0.
+The prior mean of the effect is linear in the logarithm of ``prior``. ``docs/costly.md`` says how steps are
+rated. Where one cannot stop, it is by the probability of more than the goal: with the expected improvement,
+per step left or not, the same text takes more calls of a language model.
 """
 
 import math
@@ -64,15 +55,11 @@ class StepModel:
         """x, and y or g."""
         self.unit = 1.0
         """u."""
-        self.expected = np.zeros(64)
-        """Prior mean of each edge's effect."""
+        self._constant, self._slope = 0.0, 1.0  # of the prior mean in the log prior
         self._described = 0  # number of edges with a belief
         self._taken: list[int] = []  # edges, in order
         self._below = np.zeros(64)  # number of steps taken below each node
         self._met = np.zeros(64, dtype=np.bool_)  # actions that were taken
-        known = next((own for own in edges.features if own is not None), ())
-        self._weights = np.zeros(2 + len(known))  # of the prior mean: constant, log prior, features
-        self._weights[1] = 1.0
         self._due = _FIRST
         self.grow()
 
@@ -88,11 +75,9 @@ class StepModel:
         """Make room for the nodes and edges that are new; returns the kinds of the latter."""
         edges, new = self._edges, np.arange(self._described, self._edges.count)
         self._below, self._met = grown(self._below, edges.nodes), grown(self._met, edges.kinds // 2)
-        self.expected = grown(self.expected, edges.count)
         for field in self._fields:
             field.grow()
         self._described = edges.count
-        self._expect(new)
         return np.unique(edges.kind[new])
 
     def learn(self, edge: int) -> None:
@@ -132,7 +117,7 @@ class StepModel:
         became = edges.became[shown]
         # What is good about a state that was known is known already.
         effect = self._scaled(shown, np.where(became == KNOWN, np.minimum(added, 0.0), added))
-        self.effect.add(shown, effect - np.where(became >= KNOWN, self.expected[shown], 0.0))
+        self.effect.add(shown, effect - np.where(became >= KNOWN, self.expected(shown), 0.0))
 
     def _scaled(self, taken: IntArray, added: FloatArray) -> FloatArray:
         """y of d; g stays as it is."""
@@ -146,45 +131,30 @@ class StepModel:
         can_stop = np.isfinite(edges.stop[edges.node[moved]])
         if (changes := np.abs(added[can_stop & (added != 0.0)])).size:
             self.unit = float(np.quantile(changes, _SMALL))
-        described = self._weights.size > 2 or np.any(edges.log_prior[: edges.count])
-        if moved.size and (described or not can_stop.any()):
-            self._weights = self._regression(moved, self._scaled(moved, added))
-        self._expect(np.arange(edges.count))
+        if moved.size and (np.any(edges.log_prior[: edges.count]) or not can_stop.any()):
+            self._regress(edges.log_prior[moved], self._scaled(moved, added))
         self._observe(taken)
         for field in self._fields:
             field.fit()
 
-    def _regressors(self, edges: IntArray) -> FloatArray:
-        found = np.zeros((edges.size, self._weights.size))
-        found[:, 0], found[:, 1] = 1.0, self._edges.log_prior[edges]
-        if self._weights.size > 2:
-            for row, edge in enumerate(edges.tolist()):
-                own = self._edges.features[edge]
-                found[row, 2:] = 0.0 if own is None else own
-        return found
-
-    def _regression(self, edges: IntArray, target: FloatArray) -> FloatArray:
-        """Weights of a linear prior mean, with a little ridge towards 0, of the log prior towards 1."""
-        design = self._regressors(edges)
-        towards = np.zeros(design.shape[1])
-        towards[1] = float(np.any(design[:, 1] != 0.0))
-        ridge = np.sqrt(1e-3 * np.maximum(design.var(axis=0), 1e-6))
-        ridge[0] = 0.0
-        rows, goal = np.vstack([design, np.diag(ridge)]), np.append(target, ridge * towards)
-        weights: FloatArray = np.linalg.lstsq(rows, goal, rcond=None)[0]
-        return weights
-
-    def _expect(self, edges: IntArray) -> None:
-        """Set the prior mean of some edges."""
-        self.expected[edges] = self._regressors(edges) @ self._weights
+    def _regress(self, log_prior: FloatArray, effect: FloatArray) -> None:
+        """Learn the prior mean by least squares, the slope with a little ridge towards 1."""
+        centred, spread = log_prior - log_prior.mean(), float(log_prior.var())
+        ridge, towards = 1e-3 * max(spread, 1e-6), float(np.any(log_prior))
+        self._slope = float(centred @ effect + ridge * towards) / (effect.size * spread + ridge)
+        self._constant = float(effect.mean() - self._slope * log_prior.mean())
 
     # What is believed --------------------------------------------------------------------------------------
+
+    def expected(self, edges: "int | slice | IntArray") -> FloatArray:
+        """Prior mean of the effect of some edges."""
+        return np.asarray(self._constant + self._slope * self._edges.log_prior[edges])
 
     def predict(self, edge: int) -> tuple[float, float]:
         """Mean and variance of an edge's effect."""
         mean, variance = self.effect.at(edge)
         noise = self.effect.noise[self._edges.kind[edge]]
-        return float(self.expected[edge] + mean), float(variance + noise)
+        return float(self.expected(edge) + mean), float(variance + noise)
 
     def rest(self) -> tuple[float, float, float]:
         """Δ where one cannot stop: the depth at which paths end, and mean and variance of what a step brings.
@@ -195,7 +165,7 @@ class StepModel:
         depth, stop = edges.depth[: edges.nodes], edges.stop[: edges.nodes]
         if best < 0:
             top = np.full(edges.nodes, -np.inf)  # what is expected of the best next step of every node
-            np.maximum.at(top, edges.node[: edges.count], self.expected[: edges.count])
+            np.maximum.at(top, edges.node[: edges.count], self.expected(slice(edges.count)))
             top = top[np.isfinite(top)]
             slope, variance = (float(top.mean()), float(top.var())) if top.size else (0.0, 1.0)
             return float(depth.max()) + 1.0, slope, variance
@@ -217,8 +187,9 @@ class StepModel:
             What is to be improved on by a step from each node; ∞ if none is to be taken there.
         """
         edges, nodes, kind = self._edges, self._edges.nodes, self._edges.kind[: self._edges.count]
+        expected = self.expected(slice(edges.count))
         found: FloatArray = _improvements(  # type: ignore[no-untyped-call]
-            (edges.node, kind, edges.became, edges.cost, self.expected, ~self._met[kind // 2]),
+            (edges.node, kind, edges.became, edges.cost, expected, ~self._met[kind // 2]),
             (self.change.shared, self.change.own),
             (self.effect.shared, self.effect.own, self.effect.noise, self.unit),
             (edges.reach[:nodes], edges.stop[:nodes], edges.depth[:nodes], goal),

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator, Sequence
 from os import PathLike
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -11,31 +11,16 @@ from dagsearch._internal.checks import seed_of
 from dagsearch._internal.deadline import Deadline
 from dagsearch._internal.texts import shown
 from dagsearch._internal.wiring import wiring
-from dagsearch.costly.edges import FAILED, PENDING, UNTAKEN, Arrival, Edges, checked_step
+from dagsearch.costly.edges import FAILED, PENDING, UNTAKEN, Edges, checked_step
 from dagsearch.costly.frontier import Frontier
 from dagsearch.costly.model import StepModel
 from dagsearch.data import Data
 from dagsearch.errors import ProblemError, SearchExhausted
-from dagsearch.problem import Action, Edge, State, Step, StepProblem, check_members
+from dagsearch.problem import Action, Edge, Step, StepProblem, check_members
 from dagsearch.recorder import Recorder
-from dagsearch.results import Belief, Evaluation, Gaussian, Proposal, Result, StepProposal
+from dagsearch.results import Evaluation, Gaussian, Proposal, Result, StepProposal
 from dagsearch.session import Session
 from dagsearch.space import Space
-
-
-class ToldStep(NamedTuple):
-    """A step that was told, after all checks."""
-
-    place: int
-    """Place of its proposal among the pending ones."""
-    proposal: StepProposal
-    """The proposal that it was taken for."""
-    arrival: Arrival
-    """What it has led to."""
-    reward: float
-    """What the best known path by way of the step earns."""
-    seconds: float
-    """When it was told, in seconds from the start of the search."""
 
 
 class StepSearch(Session[StepProposal]):
@@ -136,10 +121,10 @@ class StepSearch(Session[StepProposal]):
         """Learn what a step has led to that is told after ``seconds`` of the search."""
         place, edges = self._place(proposal), self.edges
         pending = self.pending[place]
-        arrival = edges.describe(checked_step(step, *pending.leaf))  # raises before anything changes
+        where = f"expand({shown(pending.state)}, {shown(pending.action)})"
+        arrival = edges.describe(checked_step(step, where))  # raises before anything changes
         reward = self._reward_of(pending.number, arrival.step)
-        told: Any = ToldStep(place, pending, arrival, reward, seconds)
-        self.recorder.told(told, note)
+        self.recorder.taken(place, arrival.step, reward, seconds, note)
         with self.recorder.deciding():
             node = edges.take(pending.number, arrival)
             self._learn(place)
@@ -249,12 +234,3 @@ class StepSearch(Session[StepProposal]):
         found = edges.states[best], edges.actions_to(best), edges.best
         certain = 1.0 if exhausted else None
         return Result(*found, Gaussian(edges.best, 0.0), certain, stopped, history, steps=True)
-
-    def belief(self, state: State) -> Belief:
-        """What the best known path from a state earns, as ``v``; ``g`` is what stopping there is worth."""
-        edges, node = self.edges, self.edges.find(state)
-        if node < 0:
-            raise ValueError(f"{shown(state)} is not a known state: only steps make states known")
-        g, v = Gaussian(float(edges.stop[node]), 0.0), Gaussian(float(edges.best_below[node]), 0.0)
-        taken = edges.became[: edges.count][edges.node[: edges.count] == node] > PENDING
-        return Belief(g, v, int(taken.sum()))

@@ -16,6 +16,7 @@ from dagsearch._internal.deadline import OutOfTime
 from dagsearch.baselines import grave
 from dagsearch.errors import SearchExhausted
 from dagsearch.games.openspiel import OpenSpielGame, load_pyspiel
+from dagsearch.proposers.descent import follow
 from dagsearch.results import Gaussian
 from dagsearch.search import Search
 
@@ -46,9 +47,8 @@ def opinions(search: Search) -> list[Opinion]:
     explored, graph, descent = search.explored, search.explored.graph, search.portfolio.descent
     assert descent is not None, "a player descends"
     descent.expansion.expand(explored, explored.root)
-    search.values.outdated()
-    search.values.current()
-    options = descent.expansion.options(explored, explored.root)
+    explored.outdated()
+    options = descent.expansion.options(search.values, explored.root)
     if options is None:
         return []
     sign = options.sign
@@ -227,6 +227,6 @@ def _replay(search: Search, game: _Game) -> None:
     explored, descent = search.explored, search.portfolio.descent
     assert descent is not None, "a player descends"
     leaf, chosen = search.space.replayed(game.actions), game.actions[: game.descended]
-    path = descent.expansion.adopt(explored, chosen)
+    path = follow(explored, descent.expansion, chosen)
     descent.expansion.expand(explored, path[-1])
     search.tell(explored.visited(path, chosen, (leaf, game.actions[game.descended :])), game.reward)

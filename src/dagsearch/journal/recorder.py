@@ -16,14 +16,14 @@ from dagsearch.journal.encoding import StateCodec, moves_to, note_to_json
 from dagsearch.journal.journal import Journal
 from dagsearch.journal.lines import Event
 from dagsearch.journal.requests import Requests
-from dagsearch.problem import Action, State
+from dagsearch.problem import Action, State, Step
 from dagsearch.recorder import Recorder
 from dagsearch.results import Proposal, StepProposal
 from dagsearch.run.steering import Request, Steered
 from dagsearch.space.walks import numbered
 
 if TYPE_CHECKING:
-    from dagsearch.costly.step_search import StepSearch, ToldStep
+    from dagsearch.costly.step_search import StepSearch
     from dagsearch.data import Observation
     from dagsearch.search import Search
 
@@ -87,10 +87,10 @@ class JournalRecorder(Recorder):
 
     def _value(self) -> list[float] | None:
         """Mean and variance of the root's v in units of the reward; only a game's page needs it."""
-        values, posterior = self._search.descended, self._search.posterior
-        if values is None or not values.explored.graph.adversarial or not posterior.informed:
+        explored, posterior = self._search.descended, self._search.posterior
+        if explored is None or not explored.graph.adversarial or not posterior.informed:
             return None
-        return list(map(float, posterior.in_reward_units(values.explored.value(values.explored.root))))
+        return list(map(float, posterior.in_reward_units(explored.value(explored.root))))
 
     def proposed(self, leaf: State, actions: Sequence[Action], note: Any) -> None:
         """Record a proposal of the user."""
@@ -190,24 +190,24 @@ class StepRecorder(JournalRecorder):
             exhausted=list(proposal.exhausted),
         )
 
-    def told(self, told: "ToldStep", note: Any) -> None:  # type: ignore[override]
+    def taken(self, index: int, step: Step, reward: float, seconds: float, note: Any) -> None:
         """Record where a step has led."""
-        step, search, said = told.arrival.step, self._search, None
+        search, proposal, said = self._search, self._search.pending[index], None
         if step.actions is not None:
             said = _encoded(step.actions, step.state, "step")
         self._append(
             "tell",
             leaf=None,
-            moves=moves_to(None, told.proposal.actions),
+            moves=moves_to(None, proposal.actions),
             actions=None,
-            pending=told.place,
-            edge=told.proposal.number,
+            pending=index,
+            edge=proposal.number,
             step=[self._codec.encode(step.state), step.gain, step.value, said],
-            reward=told.reward if math.isfinite(told.reward) else None,
+            reward=reward if math.isfinite(reward) else None,
             noise=None,
-            seconds=told.seconds,
+            seconds=seconds,
             predicted=None,
-            expected=list(search.model.predict(told.proposal.number)),
+            expected=list(search.model.predict(proposal.number)),
             note=note_to_json(note),
         )
 

@@ -14,7 +14,6 @@ from dagsearch.proposers.remaining import Remaining
 from dagsearch.results import Evaluation, Proposal
 from dagsearch.space import Space
 from dagsearch.values.explored import Explored
-from dagsearch.values.values import Values
 
 
 @dataclass
@@ -31,7 +30,7 @@ class View:
     """Finds leaves that are left."""
     incumbent: Callable[[], Evaluation | None]
     """The best evaluation: by reward, or by mean g where noise is learnt."""
-    descended: Values | None
+    descended: Explored | None
     """The explored DAG and the belief over v, computed when it is read; ``None`` if no proposer descends."""
     initial: bool = False
     """Whether the leaf is one of the random ones that a search begins with."""
@@ -43,15 +42,10 @@ class View:
         """When the current run must end."""
 
     @property
-    def values(self) -> Values:
-        """The explored DAG and the belief over v, in a search that descends."""
-        assert self.descended is not None, "only a search that descends has values"
-        return self.descended
-
-    @property
     def explored(self) -> Explored:
         """The explored DAG; its values may be stale."""
-        return self.values.explored
+        assert self.descended is not None, "only a search that descends has a DAG"
+        return self.descended
 
     def good(self) -> Sequence[Evaluation]:
         """The best evaluations of different leaves to which actions are known, the incumbent first."""

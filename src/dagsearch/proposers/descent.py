@@ -1,6 +1,7 @@
 """The paper's way to a leaf: down the explored DAG by the policy's ratings, then a roll-out."""
 
 import math
+from collections.abc import Sequence
 from contextlib import suppress
 
 import numpy as np
@@ -57,7 +58,7 @@ class Descent:
 
     def propose(self, view: View, rng: np.random.Generator) -> Proposal | None:
         """The leaf at the end of a descent and its roll-out; raises ``SearchExhausted`` if none is left."""
-        values, explored, descents = view.values, view.explored, 0
+        explored, descents = view.explored, 0
         while True:
             path, actions = self._descend(view, rng)
             self.expansion.expand(explored, path[-1])
@@ -68,15 +69,15 @@ class Descent:
                 return explored.visited(path, actions, end)
             view.deadline.check()
             view.initial = False  # another roll-out from the root would not tell more
-            values.outdated()  # the DAG has changed without a reward
+            explored.outdated()  # the DAG has changed without a reward
 
     def _descend(self, view: View, rng: np.random.Generator) -> tuple[list[int], list[Action]]:
         explored = view.explored
         if view.initial and not explored.graph.closed[explored.root]:
             return [explored.root], []
         if getattr(self.expansion, "looks_ahead", False) and self.expansion.expand(explored, explored.root):
-            view.values.outdated()
-        if view.values.current().graph.closed[explored.root]:  # before any random number is drawn
+            explored.outdated()
+        if explored.current().graph.closed[explored.root]:  # before any random number is drawn
             raise SearchExhausted("every leaf has been evaluated or asked for")
         return descend(explored, self.policy, self.expansion, rng)
 
@@ -134,6 +135,18 @@ def descend(
         actions.append(options.action(option))
         if new:
             return path, actions
+
+
+def follow(explored: Explored, expansion: Expansion, actions: Sequence[Action]) -> list[int]:
+    """Add the nodes along ``actions`` from the root to the DAG; returns them, with the root."""
+    path = [explored.root]
+    for action in actions:
+        expansion.expand(explored, path[-1])
+        options = expansion.options(explored, path[-1])
+        assert options is not None, "a leaf has no actions"
+        offered = [options.action(option) for option in range(options.actions.size)]
+        path.append(options.enter(offered.index(action))[0])
+    return path
 
 
 def _choose(policy: Policy, options: Options, rng: np.random.Generator) -> int | None:

@@ -1,6 +1,5 @@
 """The children that a descent sees at a node, and how the DAG grows."""
 
-from collections.abc import Sequence
 from functools import cached_property
 from typing import Protocol
 
@@ -84,17 +83,11 @@ class Options:
         explored, made = self.explored, self.made
         mean, variance = explored.scores.predict_children(made, self.node)
         delta = explored.increments.at(int(explored.graph.level[self.node]) + 1)
-        if explored.has_lazy_children:
-            inner = not _leads_to_leaves(explored, self.node, made)
-            return mean + inner * delta.mean, variance + inner * delta.variance
-        mean, variance, nodes = mean.copy(), variance.copy(), self.nodes
-        for option in (self.children < 0).nonzero()[0]:
-            if nodes[option] >= 0:
-                mean[option], variance[option] = explored.value(nodes[option])
-            elif len(explored.problem.actions(made.states[option])) > 0:
-                mean[option] += delta.mean
-                variance[option] += delta.variance
-        return mean, variance
+        problem, states = explored.problem, made.states if explored.space.added_items is None else None
+        if states is None:  # without making all states: all children are leaves, or none is
+            states = [problem.step(made.parent, made.actions[0])]
+        inner = np.array([len(problem.actions(state)) > 0 for state in states])
+        return mean + inner * delta.mean, variance + inner * delta.variance
 
     @property
     def terminal(self) -> BoolArray:
@@ -120,15 +113,6 @@ class Options:
         return child, child == before
 
 
-def _leads_to_leaves(explored: Explored, node: int, made: Children) -> bool:
-    """Whether all children are leaves, given that all are or none; leaves may be at any level."""
-    graph, problem = explored.graph, explored.problem
-    if graph.above_leaves[node] < 0:
-        child = problem.step(made.parent, made.actions[0])
-        graph.above_leaves[node] = len(problem.actions(child)) == 0
-    return bool(graph.above_leaves[node])
-
-
 class Expansion(Protocol):
     """How the DAG grows."""
 
@@ -137,19 +121,6 @@ class Expansion(Protocol):
 
     def expand(self, explored: Explored, node: int) -> object:
         """Grow the DAG at the node where a descent ended."""
-
-    def adopt(self, explored: Explored, actions: Sequence[Action]) -> list[int]:
-        """Add the nodes along ``actions`` from the root to the DAG; returns them, with the root."""
-        graph, path = explored.graph, [explored.root]
-        for action in actions:
-            node, made = path[-1], explored.children(path[-1])
-            if isinstance(self, AllChildren):
-                self.expand(explored, node)
-            number = list(made.actions).index(action)
-            linked = np.flatnonzero(graph.edge_action[graph.edges(node)] == number)
-            known = linked.size > 0
-            path.append(int(graph.children(node)[linked[0]]) if known else explored.enter(node, made, number))
-        return path
 
 
 class AllChildren(Expansion):
@@ -212,17 +183,14 @@ class ChildAndLeaves(OneChild):
     """Whether the root is expanded before the first descent."""
 
     def expand(self, explored: Explored, node: int) -> bool:
-        """Add the children that are leaves and not in the DAG yet; returns whether there were any."""
+        """Add the children that are leaves, before any other; returns whether there were any."""
         graph, problem = explored.graph, explored.problem
-        if graph.terminal[node] or graph.above_leaves[node] >= 0:
+        if graph.terminal[node] or graph.count[node] > 0:
             return False
-        graph.above_leaves[node] = 0  # so that it is looked at once
-        made, before = explored.children(node), int(graph.count[node])
-        linked = set(graph.edge_action[graph.edges(node)].tolist())
-        for number, child in enumerate(made.states):
-            if number not in linked and len(problem.actions(child)) == 0:
+        for number, child in enumerate(explored.children(node).states):
+            if len(problem.actions(child)) == 0:
                 explored.link(node, [explored.node(child)], [number])
-        return bool(graph.count[node] > before)
+        return bool(graph.count[node] > 0)
 
     def __repr__(self) -> str:
         return "ChildAndLeaves()"

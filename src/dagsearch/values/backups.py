@@ -4,6 +4,7 @@
 paper             code              meaning
 ================  ================  ===========================================================
 v_t = g_t         terminal          at a leaf there is nothing left to decide
+—                 lower = upper     a value that is proven is certain, see :mod:`dagsearch.values.proofs`
 v_i = g_i + Δ_i   boundary          a node none of whose children are in the DAG
 v_i = max_j v_j   combine           any other node, over its children and, if some of them are not in
                                     the DAG, one summary variable for those: the node's own g plus
@@ -25,7 +26,7 @@ from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.posterior.units import Episode
 from dagsearch.values.explored import Explored
 from dagsearch.values.gaussians import checked_prior, fold_maximum
-from dagsearch.values.graph import GraphArrays, PackedGraph
+from dagsearch.values.graph import GraphArrays
 
 
 class Backup(Protocol):
@@ -62,7 +63,7 @@ def _soften(means: FloatArray, variances: FloatArray) -> tuple[float, float]:
 @compiled
 def _value_pass(
     order: IntArray,
-    arrays: PackedGraph,
+    graph: GraphArrays,
     g_mean: FloatArray,
     g_var: FloatArray,
     delta_mean: FloatArray,
@@ -78,7 +79,6 @@ def _value_pass(
 
     ``rest_mean`` and ``rest_var`` are the moments of Δ by level and number of children left.
     """
-    graph = GraphArrays(*arrays)
     level, sign, first, count = graph.level, graph.sign, graph.first, graph.count
     terminal, branching, edge_child = graph.terminal, graph.branching, graph.edge_child
     v_mean, v_var = graph.v_mean, graph.v_var
@@ -86,6 +86,9 @@ def _value_pass(
     deepest = delta_mean.size - 1
     for node in order:
         depth = min(level[node], deepest)
+        if graph.lower[node] == graph.upper[node]:
+            v_mean[node], v_var[node] = graph.lower[node], 0.0
+            continue
         if terminal[node]:
             v_mean[node], v_var[node] = g_mean[node], g_var[node]
             continue

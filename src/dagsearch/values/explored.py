@@ -1,30 +1,53 @@
 """The explored DAG with the beliefs over its nodes."""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
 
 from dagsearch.posterior.base import Scores
 from dagsearch.posterior.index import Index
+from dagsearch.posterior.posterior import Posterior
+from dagsearch.posterior.units import Episode
 from dagsearch.problem import Action, Children, Problem, State
-from dagsearch.results import Gaussian, Proposal
+from dagsearch.results import Belief, Gaussian, Proposal
 from dagsearch.space import Space
+from dagsearch.space.walks import shape_rng
 from dagsearch.values.graph import Graph
 from dagsearch.values.increments import Increments
 
+if TYPE_CHECKING:
+    from dagsearch.values.backups import Backup
+
 
 class Explored(Index):
-    """The graph and the beliefs over its nodes; graph and scores number nodes in the same way."""
+    """The DAG that descents have explored, with the beliefs over g and v of its nodes.
+
+    Graph and scores number nodes in the same way. A change of the belief or of the DAG makes values stale;
+    whoever reads them asks for :meth:`current` ones.
+
+    Parameters
+    ----------
+    problem : Problem or Space
+        The problem.
+    scores : Scores
+        Belief over g.
+    backup : Backup
+        How values are computed from scores.
+    increments : Increments, optional
+        Δ by level; by default computed from the problem and the covariance.
+    """
 
     def __init__(
-        self, problem: Problem | Space, scores: Scores, increments: Increments | None = None
+        self, problem: Problem | Space, scores: Scores, backup: "Backup", increments: Increments | None = None
     ) -> None:
-        self.graph = Graph()
+        self.graph, self.backup = Graph(), backup
         super().__init__(problem, scores, self.graph)
         self._increments = self._given = increments
-        self.has_lazy_children = self.space.added_items is not None
-        """Whether children can be rated without making their states. Either all children of a state are then
-        leaves, or none is."""
+        self._stale = True
+        self._episodes: list[Episode] = []  # that the back-up does not know yet
         self.root = self.node(self.problem.root())
-        self.graph.set_root(self.root)
+        self.graph.level[self.root] = 0
 
     def _about(self, state: State) -> tuple[int, int]:
         return self.space.player(state), len(self.problem.actions(state))
@@ -47,11 +70,49 @@ class Explored(Index):
         super().replace_scores(scores)
         self._increments = self._given
 
+    # Values ------------------------------------------------------------------------------------------
+
+    def outdated(self, episodes: Sequence[Episode] = ()) -> None:
+        """The scores or the DAG have changed; ``episodes`` are the rewards learnt since the last time."""
+        self._stale = True
+        self._episodes += episodes
+
+    def learnt(self, episodes: Sequence[Episode]) -> None:
+        """The scores have learnt rewards.
+
+        Scores are refreshed now rather than when they are read: reading values must not change the run.
+        """
+        self.scores.refresh()
+        self.outdated(episodes)
+
+    def current(self) -> "Explored":
+        """The explored DAG with all scores and values up to date."""
+        if self._stale:
+            episodes, self._episodes = self._episodes, []
+            self.scores.refresh()
+            self.backup.back_up(self, episodes)
+            self._stale = False
+        return self
+
     def value(self, node: int) -> Gaussian:
         """Belief over a node's v; for a leaf that was told without a path from the root, over its g."""
         if self.graph.level[node] >= 0:
             return Gaussian(float(self.graph.v_mean[node]), float(self.graph.v_var[node]))
         return self.score(node)
+
+    def belief(self, posterior: Posterior, state: State) -> Belief:
+        """Belief over g and v of a state, in units of the reward; outside the DAG v is g + Δ."""
+        node = self.current().find(state)
+        if node >= 0:
+            g, v, visits = self.score(node), self.value(node), int(self.graph.visits[node])
+        else:
+            g, visits = Gaussian(*map(float, np.concatenate(posterior.predict([state])))), 0
+            left = len(self.space.walk(state, shape_rng())[1])
+            delta = self.increments.at(max(0, self.increments.depth - left))
+            v = Gaussian(g.mean + delta.mean, g.variance + delta.variance)
+        return Belief(posterior.in_reward_units(g), posterior.in_reward_units(v), visits)
+
+    # Nodes and edges -----------------------------------------------------------------------------------
 
     def children(self, node: int) -> Children:
         """The node's children, in the DAG or not."""
@@ -80,22 +141,20 @@ class Explored(Index):
                 graph.v_mean[child] += delta.mean
                 graph.v_var[child] += delta.variance
 
-    def complete(self) -> bool:
-        """Add all states to the DAG, each with all its children; returns whether any was missing."""
-        graph, known, waiting, added = self.graph, {self.root}, [self.root], False
-        while waiting:
-            node = waiting.pop()
-            linked = set(graph.edge_action[graph.edges(node)].tolist())
-            made = self.children(node)
-            missing = [action for action in range(len(made.actions)) if action not in linked]
-            if missing:
-                added = True
-                states = [self.problem.step(made.parent, made.actions[action]) for action in missing]
-                self.link(node, self.nodes(states), missing)
+    def complete(self) -> None:
+        """Add the states of a small problem that no descent came to, so that its values are exact."""
+        # Of a game only MAX's turn at the root may be known so far.
+        if self.space.has_players or not self.space.few_leaves:
+            return
+        graph, found, known = self.graph, [self.root], {self.root}
+        for node in found:  # which grows meanwhile
+            linked, made = graph.edge_action[graph.edges(node)].tolist(), self.children(node)
+            for action in set(range(len(made.actions))).difference(linked):
+                self.enter(node, made, action)
+                self._stale = True
             fresh = set(graph.children(node).tolist()) - known
             known |= fresh
-            waiting.extend(sorted(fresh))
-        return added
+            found += sorted(fresh)
 
     def reopen(self, leaves: Sequence[int]) -> None:
         """Let leaves be evaluated again. All inner nodes are reopened; descents close them again."""

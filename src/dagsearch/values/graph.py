@@ -9,8 +9,6 @@ visits          ``(nodes,)``   number of descents that came through
 terminal        ``(nodes,)``   a leaf of the problem
 closed          ``(nodes,)``   nothing below is left to evaluate
 branching       ``(nodes,)``   number of actions, less those found to lead to another one's child
-above_leaves    ``(nodes,)``   1 if all children are leaves, 0 if none is, −1 if it is not known; used where
-                               all children of a node are of one kind
 first, count    ``(nodes,)``   the node's edges are ``first`` to ``first + count``, in order of addition
 room            ``(nodes,)``   number of edges that fit there before they must be moved
 v_mean, v_var   ``(nodes,)``   belief over the optimal value
@@ -19,12 +17,11 @@ edge_child      ``(edges,)``   the child, or ``~child`` for a second action to t
 edge_action     ``(edges,)``   index of the action in ``problem.actions(state)``
 ==============  =============  ====================================================================
 
-Compiled code takes them all as one argument, :attr:`Graph.arrays`, and unpacks it into :class:`GraphArrays`.
+Compiled code takes them as one argument, :attr:`Graph.arrays`.
 """
 
 from collections.abc import Hashable, Sequence
-from copy import copy
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -35,18 +32,12 @@ from dagsearch.errors import ProblemError
 from dagsearch.posterior.index import Numbered
 from dagsearch.problem import MIN, State
 
-_WHOLE = ("level", "sign", "visits", "branching", "first", "count", "room", "above_leaves")
+_WHOLE = ("level", "sign", "visits", "branching", "first", "count", "room")
 _REAL = ("v_mean", "v_var", "lower", "upper")
-
-PackedGraph = tuple[Any, ...]
-"""The fields of :class:`GraphArrays` as a plain tuple: Numba takes 2 µs longer to unpack a named one."""
 
 
 class GraphArrays(NamedTuple):
-    """The arrays of a graph, for compiled code: ``GraphArrays(*arrays)`` of a :data:`PackedGraph`.
-
-    The head of the module says what they mean. They are longer than the numbers of nodes and edges.
-    """
+    """The arrays of a graph for compiled code. They are longer than the numbers of nodes and edges."""
 
     level: IntArray
     sign: IntArray
@@ -72,7 +63,6 @@ class Graph(Numbered):
     first: IntArray
     count: IntArray
     room: IntArray
-    above_leaves: IntArray
     v_mean: FloatArray
     v_var: FloatArray
     lower: FloatArray
@@ -93,23 +83,15 @@ class Graph(Numbered):
         self.has_repeated = False
         """Whether two actions lead to the same child anywhere."""
         self._reset(0)
-        self.arrays: PackedGraph = self._packed()
-        """All arrays that compiled code uses, see :class:`GraphArrays`."""
+        self.arrays = self._packed()
+        """All arrays that compiled code uses."""
 
-    def _packed(self) -> PackedGraph:
-        return tuple([getattr(self, name) for name in GraphArrays._fields])
-
-    def with_leaves(self, terminal: BoolArray) -> "Graph":
-        """A view of the graph that shares all arrays but ``terminal``, which is given: shape ``(nodes,)``."""
-        view = copy(self)
-        view.terminal = self.terminal.copy()
-        view.terminal[: len(self)] = terminal
-        view.arrays = view._packed()
-        return view
+    def _packed(self) -> GraphArrays:
+        return GraphArrays(*[getattr(self, name) for name in GraphArrays._fields])
 
     def _reset(self, first: int) -> None:
         """Set nodes from ``first`` on to what they are while nothing is known."""
-        self.level[first:] = self.above_leaves[first:] = -1
+        self.level[first:] = -1
         self.lower[first:], self.upper[first:] = -np.inf, np.inf
 
     def add(self, key: Hashable, state: State, sign: int, branching: int) -> int:
@@ -127,10 +109,6 @@ class Graph(Numbered):
         self.widest = max(self.widest, branching)
         self.adversarial |= sign == MIN and branching > 0
         return node
-
-    def set_root(self, node: int) -> None:
-        """Put ``node`` at level 0."""
-        self.level[node] = 0
 
     def edges(self, node: int) -> slice:
         """The node's part of the edge arrays."""

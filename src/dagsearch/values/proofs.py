@@ -7,24 +7,23 @@ have no noise, as in a game whose rules are known.
 """
 
 from collections.abc import Sequence
-from copy import copy
-from typing import Any
 
 import numpy as np
 
 from dagsearch._internal.compiled import compiled
-from dagsearch._internal.typing import BoolArray, FloatArray, IntArray
+from dagsearch._internal.typing import IntArray
 from dagsearch.posterior.units import Episode
 from dagsearch.values.backups import Backup
 from dagsearch.values.explored import Explored
-from dagsearch.values.graph import Graph, GraphArrays, PackedGraph
+from dagsearch.values.graph import GraphArrays
 
 
 class WithProofs(Backup):
     """A back-up that proves values where it can, and computes the others from them.
 
     A proven node has a certain value, from which the values of its parents follow. It is also closed: no
-    descent goes there any more.
+    descent goes there any more. A back-up of your own finds what is proven in ``graph.lower`` and
+    ``graph.upper``, which are equal there.
 
     Parameters
     ----------
@@ -46,9 +45,8 @@ class WithProofs(Backup):
         graph = explored.graph
         self._look_at_new_nodes(explored)
         _bounds_pass(graph.deepest_first(), graph.arrays, self.lowest, self.highest)
-        proven = proven_nodes(graph)
-        graph.closed[: len(graph)] |= proven
-        self.backup.back_up(_with_known(explored, proven), episodes)
+        graph.closed[: len(graph)] |= graph.lower[: len(graph)] == graph.upper[: len(graph)]
+        self.backup.back_up(explored, episodes)
 
     def _look_at_new_nodes(self, explored: Explored) -> None:
         """Set the bounds of new nodes: a leaf's reward, or the smallest and largest reward there is."""
@@ -63,35 +61,6 @@ class WithProofs(Backup):
         return f"WithProofs({self.backup!r}, {self.lowest}, {self.highest})"
 
 
-def proven_nodes(graph: Graph) -> BoolArray:
-    """Whether each node has a proven value, shape ``(nodes,)``."""
-    seen = slice(len(graph))
-    return np.asarray(graph.lower[seen] == graph.upper[seen])
-
-
-class _Known:
-    """The moments of scores that are certain where a value is proven; a back-up reads nothing else."""
-
-    def __init__(self, mean: FloatArray, variance: FloatArray) -> None:
-        self._mean, self._variance = mean, variance
-
-    def moments(self) -> tuple[FloatArray, FloatArray]:
-        return self._mean, self._variance
-
-
-def _with_known(explored: Explored, proven: BoolArray) -> Explored:
-    """A view in which proven nodes are leaves with a known reward."""
-    graph = explored.graph.with_leaves(explored.graph.terminal[: proven.size] | proven)
-    scores: Any = _Known(
-        np.where(proven, graph.lower[: proven.size], explored.scores.mean),
-        np.where(proven, 0.0, explored.scores.variance),
-    )
-    explored.increments  # noqa: B018  (known before the view, whose scores have no covariance)
-    view = copy(explored)
-    view.graph, view.scores = graph, scores
-    return view
-
-
 @compiled
 def _seen_by(sign: int, lower: float, upper: float) -> tuple[float, float]:
     """Bounds as a player sees them, and back: MIN's are those of the negated value."""
@@ -99,9 +68,8 @@ def _seen_by(sign: int, lower: float, upper: float) -> tuple[float, float]:
 
 
 @compiled
-def _bounds_pass(order: IntArray, arrays: PackedGraph, lowest: float, highest: float) -> None:
+def _bounds_pass(order: IntArray, graph: GraphArrays, lowest: float, highest: float) -> None:
     """Write proven bounds of the nodes in ``order``, children before parents."""
-    graph = GraphArrays(*arrays)
     first, count, lower, upper = graph.first, graph.count, graph.lower, graph.upper
     for node in order:
         if graph.terminal[node] or count[node] == 0 or lower[node] == upper[node]:

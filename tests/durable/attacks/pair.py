@@ -177,7 +177,7 @@ def knowledge(search: Search) -> Sequence[Any]:
     arrays: list[Any] = [index.table.closed]
     if search.descended is not None:
         search.descended.outdated()  # as before the next decision: new leaves may prove values
-        graph = search.values.explored.graph
+        graph = search.values.graph
         arrays += [graph.level, graph.visits, graph.count, graph.v_mean, graph.v_var]
     index.scores.refresh()
     arrays += index.scores.moments()
