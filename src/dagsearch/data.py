@@ -5,7 +5,8 @@ import time
 from bisect import insort
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
-from typing import NamedTuple
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -23,30 +24,6 @@ _MARGIN = 0.15
 # Probability that central intervals hold, and standard deviations on either side of the mean that they reach.
 CENTRAL = 0.9
 REACH = 1.6448536269514722
-
-
-class Observation(NamedTuple):
-    """A reward that was told, after all checks."""
-
-    leaf: State
-    """The evaluated leaf."""
-    row: int
-    """Its number in the index."""
-    proposal: Proposal | None
-    """The proposal that it was evaluated for; ``None`` if the leaf was told without one."""
-    reward: float
-    """The reward in the user's units."""
-    noise: float | None
-    """Noise variance of this reward; ``None`` if it was not told."""
-    seconds: float
-    """When it was told, in seconds from the start of the search."""
-    known: bool = False
-    """Whether the user gave it as known: it does not count as an evaluation of the run."""
-
-    @property
-    def asked(self) -> State:
-        """The leaf that was asked for, where another one was evaluated."""
-        return self.leaf if self.proposal is None else self.proposal.leaf
 
 
 class Foresight:
@@ -138,7 +115,8 @@ class Data:
         self.pending: list[Proposal] = []
         """Pending proposals, the oldest first."""
         self.offered: list[Proposal] = []
-        """Proposals to give out again before new ones; some may no longer be pending."""
+        """Proposals to give out again before new ones, because their evaluations were cut off; some may no
+        longer be pending."""
         self._pending_keys: Counter[Hashable] = Counter()
         self._clear()
 
@@ -162,31 +140,24 @@ class Data:
 
     # Evaluations -----------------------------------------------------------------------------------------
 
-    def add(
-        self,
-        leaf: State,
-        actions: tuple[Action, ...] | None,
-        reward: float,
-        seconds: float,
-        predicted: Gaussian | None = None,
-        known: bool = False,
-        row: int = -1,
+    def evaluation(
+        self, leaf: State, actions: tuple[Action, ...] | None, reward: float, seconds: float, **about: Any
     ) -> Evaluation:
+        """The next evaluation, to be added by :meth:`add`; ``about`` are more of its fields."""
+        best = max(reward, self.evaluations[-1].best_reward) if self.evaluations else reward
+        return Evaluation(len(self) + 1, leaf, actions, reward, best, seconds, **about)
+
+    def add(self, evaluation: Evaluation) -> None:
         """Add an evaluation."""
-        before = self.evaluations
-        best = max(reward, before[-1].best_reward) if before else reward
-        evaluation = Evaluation(
-            len(before) + 1, leaf, actions, reward, best, seconds, predicted, row=row, known=known
-        )
-        self.known += known
-        self.since_best += not known
-        if reward > (-math.inf if self.best is None else self.best.reward):
+        self.foresight.record(evaluation.predicted, evaluation.reward)
+        self.known += evaluation.known
+        self.since_best += not evaluation.known
+        if evaluation.reward > (-math.inf if self.best is None else self.best.reward):
             self.best, self.since_best = evaluation, 0
-        before.append(evaluation)
-        if actions is not None:
+        self.evaluations.append(evaluation)
+        if evaluation.actions is not None:
             self.reached.append(evaluation)
             self._rank(evaluation)
-        return evaluation
 
     def remove(self, leaf: State) -> None:
         """Remove all evaluations of a leaf, as if they had never been told."""
@@ -194,11 +165,8 @@ class Data:
         self._clear()
         for one in before:
             if self._key(one.leaf) != key:
-                self.foresight.record(one.predicted, one.reward)
-                again = self.add(
-                    one.leaf, one.actions, one.reward, one.seconds, one.predicted, one.known, one.row
-                )
-                again.recommend(one.recommended)
+                best = max(one.reward, self.evaluations[-1].best_reward) if self.evaluations else one.reward
+                self.add(replace(one, step=len(self) + 1, best_reward=best))
 
     def _rank(self, evaluation: Evaluation) -> None:
         """Keep an evaluation among those with the largest rewards, if it is one; the first of equal ones."""
@@ -257,15 +225,6 @@ class Data:
         if self._pending_keys[key] == 0:
             del self._pending_keys[key]
         return proposal
-
-    def offer(self, proposals: Sequence[Proposal]) -> None:
-        """Let pending proposals be given out again before new ones: their evaluations were cut off."""
-        self.offered.extend(proposals)
-
-    def withdraw(self, proposals: Sequence[Proposal]) -> None:
-        """Offer proposals no longer: their evaluations begin otherwise."""
-        withdrawn = {id(proposal) for proposal in proposals}
-        self.offered = [offered for offered in self.offered if id(offered) not in withdrawn]
 
     def next_offered(self) -> Proposal | None:
         """The next proposal that is offered again and still pending."""

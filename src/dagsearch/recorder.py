@@ -5,13 +5,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dagsearch.covariances import Covariance
-from dagsearch.problem import Action, State, Step
-from dagsearch.results import Proposal
+from dagsearch.problem import Action, State
+from dagsearch.results import Evaluation, Proposal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from dagsearch.data import Observation
     from dagsearch.run.steering import Request
 
 _NOTHING = nullcontext()
@@ -43,11 +42,13 @@ class Recorder:
     def proposed(self, leaf: State, actions: "Sequence[Action]", note: Any) -> None:
         """The user proposes a leaf, to which ``actions`` lead."""
 
-    def told(self, told: "Observation", note: Any) -> None:
-        """A reward was told."""
+    def told(
+        self, evaluation: Evaluation, proposal: Proposal | None, pending: int | None, outcome: Any, note: Any
+    ) -> None:
+        """A reward was told, for the proposal number ``pending`` of those that are pending.
 
-    def taken(self, index: int, step: Step, reward: float, seconds: float, note: Any) -> None:
-        """A pending costly step was taken."""
+        ``outcome`` is the reward's noise variance, if it was told; with costly steps, the step.
+        """
 
     def forgotten(self, index: int, again: bool, note: Any, leaf: State = None) -> None:
         """A pending proposal is taken back."""

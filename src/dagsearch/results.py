@@ -32,6 +32,8 @@ class Proposal:
     """The decisions that lead from the root to the leaf."""
     path: tuple[int, ...] = field(default=(), repr=False)
     """Nodes of the explored DAG on the path of the descent."""
+    cost: float = field(default=1.0, compare=False, repr=False)
+    """What the evaluation takes of the budget."""
 
 
 @dataclass(frozen=True)

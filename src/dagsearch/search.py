@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, Self, cast
 import numpy as np
 
 from dagsearch._internal.checks import checked_flag, seed_of
-from dagsearch._internal.deadline import Deadline, OutOfTime
+from dagsearch._internal.deadline import OutOfTime
 from dagsearch._internal.threads import one_thread
 from dagsearch._internal.wiring import wiring
 from dagsearch.covariances import Covariance
-from dagsearch.data import Data, Observation
+from dagsearch.data import Data
 from dagsearch.errors import ProblemError, SearchExhausted
 from dagsearch.methods import (
     INITIAL,
@@ -36,7 +36,6 @@ from dagsearch.recorder import Recorder
 from dagsearch.results import Belief, Evaluation, Gaussian, Line, Proposal, Result
 from dagsearch.session import Session
 from dagsearch.space import Space
-from dagsearch.space.walks import passed
 from dagsearch.values.backups import Backup, MomentMatching
 from dagsearch.values.explored import Explored
 from dagsearch.values.increments import Increments
@@ -110,9 +109,8 @@ class Search(Session[Proposal]):
             descent.prepare(space)
         self.posterior = Posterior(self.index, evidence, standardize, repeats)
         self.data = Data(self.index.key)
-        self.repeats, self.seed = repeats, seed_of(seed)
-        self.asked = 0
-        """Number of proposals so far; the next one draws from ``default_rng([seed, asked])``."""
+        self.problem, self.space, self.deadline = space.problem, space, self.index.deadline
+        self.repeats, self.seed, self.asked = repeats, seed_of(seed), 0
         self._view = View(
             self.posterior, self.index, self.data, Remaining(self.index), self.incumbent, self.descended
         )
@@ -155,8 +153,10 @@ class Search(Session[Proposal]):
                 proposal = self._avoiding_pending()
             except (SearchExhausted, OutOfTime) as over:
                 self.portfolio.state = turn  # nobody has used it, and a resumed search does not know of it
-                if isinstance(over, SearchExhausted):
-                    self._settle_for_good()
+                if isinstance(over, SearchExhausted):  # no further reward will come
+                    if self.descended is not None:
+                        self.descended.complete()
+                    self._settle(exhausted=True)
                 raise
             self.add_pending(proposal)
             self.asked += 1
@@ -171,12 +171,6 @@ class Search(Session[Proposal]):
             self.index.table.closed[row] = True
         self._outdated()  # a descent has added to the DAG
         return self.data.add_pending(proposal)
-
-    def _settle_for_good(self) -> None:
-        """No further reward will come: values of a small problem are exact, and no reward is held back."""
-        if self.descended is not None:
-            self.descended.complete()
-        self._settle(exhausted=True)
 
     def _avoiding_pending(self) -> Proposal:
         """A leaf that is not pending, if there is one."""
@@ -219,35 +213,56 @@ class Search(Session[Proposal]):
         note : optional
             Anything; it is written to the journal with the reward, as text where JSON has no such type.
         """
-        return self.take(self.checked(evaluated, reward, noise, leaf=leaf), note)
+        return self.take(evaluated, reward, noise, leaf=leaf, note=note)
 
     @one_thread()
     def take(
-        self, told: Observation, note: Any = None, recorded: Mapping[str, Any] | None = None
+        self,
+        evaluated: Proposal | State,
+        reward: float,
+        noise: float | None = None,
+        *,
+        leaf: State = None,
+        note: Any = None,
+        known: bool = False,
+        seconds: float | None = None,
+        recorded: Mapping[str, Any] | None = None,
     ) -> Evaluation:
-        """Record a checked reward and learn from it.
+        """:meth:`tell`, also of a reward that was ``known`` before the search, or that a journal holds.
 
-        In a replay, ``recorded`` are the hyperparameters that were learnt after it; empty if none were.
+        ``seconds`` says when it was told. ``recorded`` are the hyperparameters that were learnt after it;
+        empty if none were.
         """
-        leaf, row, proposal = told.leaf, told.row, told.proposal
+        proposal = evaluated if isinstance(evaluated, Proposal) else None
+        if leaf is None:
+            leaf = self.space.as_leaf(evaluated) if proposal is None else proposal.leaf
+        reward = checked_reward(reward, leaf)
+        noise = None if noise is None else checked_noise(noise)
+        seconds = self.data.clock() if seconds is None else seconds
+        if proposal is not None:
+            self.space.remember(proposal.actions)
+        leaf = self.space.learn(leaf)
+        row, proposal = self.index.leaf(leaf), proposal and self._known(proposal)
+        pending = self.data.find(leaf if proposal is None else proposal.leaf, proposal)
         self.without_fantasies()
-        self._compare_rewards(told)
-        self.recorder.told(told, note)  # before anything is learnt: the reward has been paid for
+        self._compare_rewards(leaf, row, reward)
+        predicted = None if self.posterior.evidence is None else self.posterior.of_reward(row, noise)
+        actions, path = (self._way(leaf), ()) if proposal is None else (proposal.actions, proposal.path)
+        if self.space.by_run is not None:
+            actions = tuple(self.space.actions_to(leaf))
+        evaluation = self.data.evaluation(
+            leaf, actions, reward, seconds, predicted=predicted, known=known, row=row
+        )
+        # Before anything is learnt: the reward has been paid for.
+        self.recorder.told(evaluation, proposal, pending, noise, note)
         with self.recorder.deciding():
-            predicted = None
-            if self.posterior.evidence is not None:
-                predicted = self.posterior.of_reward(row, told.noise)
-                self.data.foresight.record(predicted, told.reward)
-            if (index := self.data.find(told.asked, proposal)) is not None:
-                self.data.drop(index)
+            if pending is not None:
+                self.data.drop(pending)
             self.index.table.closed[row] = not self.repeats
             self._failed.discard(row)
-            actions, path = (self._way(leaf), ()) if proposal is None else (proposal.actions, proposal.path)
-            if self.space.by_run is not None:
-                actions = tuple(self.space.actions_to(leaf))
-            evaluation = self.data.add(leaf, actions, told.reward, told.seconds, predicted, told.known, row)
+            self.data.add(evaluation)
             try:
-                ready = self.posterior.admit(Episode(path, row, told.reward, told.noise, leaf))
+                ready = self.posterior.admit(Episode(path, row, reward, noise, leaf))
                 covariance = self.posterior.scores.covariance
                 if self.space.grow() and covariance is not None and covariance.reads_codes:
                     self.posterior.rebind(standardized(covariance.bind(self.space), self.space), len(ready))
@@ -257,65 +272,33 @@ class Search(Session[Proposal]):
                 evaluation.recommend(None if best is None else best.leaf)
         return evaluation
 
-    def checked(
-        self,
-        evaluated: Proposal | State,
-        reward: float,
-        noise: float | None,
-        seconds: float | None = None,
-        leaf: State = None,
-    ) -> Observation:
-        """A reward, checked, that is told after ``seconds`` of the search; now by default."""
-        proposal = evaluated if isinstance(evaluated, Proposal) else None
-        if leaf is None:
-            leaf = self.space.as_leaf(evaluated) if proposal is None else proposal.leaf
-        if proposal is not None:
-            self.space.remember(proposal.actions)
-        value = checked_reward(reward, leaf)
-        variance = None if noise is None else checked_noise(noise)
-        when = self.data.clock() if seconds is None else seconds
-        leaf = self.space.learn(leaf)
-        with one_thread():
-            row = self.index.leaf(leaf)
-        return Observation(leaf, row, proposal and self._known(proposal), value, variance, when)
-
-    def _compare_rewards(self, told: Observation) -> None:
+    def _compare_rewards(self, leaf: State, row: int, reward: float) -> None:
         """Warn if a leaf of a search without noise has a second, different reward."""
-        if self.repeats or not self.index.table.closed[told.row]:
+        if self.repeats or not self.index.table.closed[row]:
             return
-        before = [episode.reward for episode in self.posterior.told if episode.leaf == told.row]
-        if before and told.reward not in before:
+        before = [episode.reward for episode in self.posterior.told if episode.leaf == row]
+        if before and reward not in before:
             logger.warning(
                 "%r has the rewards %.6g and %.6g, but the search takes rewards to have no noise: make it "
                 "with noisy=True, or take a wrong reward back with forget(leaf)",
-                told.leaf,
+                leaf,
                 before[0],
-                told.reward,
+                reward,
             )
 
     def _known(self, proposal: Proposal) -> Proposal | None:
-        """The pending proposal that is equal to this one, else this one.
-
-        ``None`` if it is not pending and does not describe a way from the root, as one of another search. Its
-        reward still is that of the leaf.
-        """
+        """The pending proposal that is equal to this one; else the way that it describes, if it is one."""
         index = self.data.find(proposal.leaf, proposal)
         pending = None if index is None else self.data.pending[index]
         if pending is proposal or (pending is not None and proposal.actions in (pending.actions, ())):
             return pending
-        return proposal if self._describes(proposal) else None
+        found = Proposal(proposal.leaf, proposal.actions)
+        return found if self._describes(found) else None
 
     def _describes(self, proposal: Proposal) -> bool:
-        """Whether the proposal's actions lead from the root to its leaf, and its path is the way there."""
-        if self.space.by_run is not None:
-            reached = self.space.replayed(proposal.actions)
-            return reached is not None and self.space.same(reached, proposal.leaf)
-        try:
-            states = passed(self.problem, proposal.actions)
-        except ValueError:
-            return False
-        path = [self.index.find(state) for state in states[: len(proposal.path)]]
-        return list(proposal.path) == path and self.space.same(states[-1], proposal.leaf)
+        """Whether the proposal's actions lead from the root to its leaf."""
+        reached = self.space.replayed(proposal.actions)
+        return reached is not None and self.space.same(reached, proposal.leaf)
 
     def _way(self, leaf: State) -> tuple[Action, ...] | None:
         """The actions to a leaf that was told without any; ``None`` if they are not known."""
@@ -337,23 +320,12 @@ class Search(Session[Proposal]):
         proposal = Proposal(leaf, tuple(self.space.actions_to(leaf) if actions is None else actions))
         if not self._describes(proposal):
             raise ProblemError(
-                f"cannot propose {leaf!r}: the actions {proposal.actions!r} do not lead there from the root. "
-                "Give the actions from the root to the leaf"
+                f"cannot propose {leaf!r}: the actions {proposal.actions!r} do not lead there from the root, "
+                "or it is no leaf that may be evaluated. Give the actions from the root to the leaf"
             )
         self.index.leaf(leaf)  # raises if it is none
         self.recorder.proposed(leaf, proposal.actions, note)
         return self.add_pending(proposal)
-
-    def way_to(self, leaf: State) -> Proposal:
-        """The proposal of a leaf that somebody names; raises unless it exists and may be evaluated now."""
-        proposal = Proposal(leaf, tuple(self.space.actions_to(leaf)))
-        if not self._describes(proposal) or len(self.problem.actions(leaf)) > 0:
-            raise ProblemError(f"{leaf!r} is not a leaf of the problem")
-        if self.data.find(leaf) is not None:
-            raise ValueError("the leaf is being evaluated: forget that evaluation first")
-        if not self.repeats and self.index.is_closed(leaf):
-            raise ValueError("the leaf was evaluated already, or failed")
-        return proposal
 
     @one_thread()
     def forget(
@@ -538,21 +510,6 @@ class Search(Session[Proposal]):
     # What is known -------------------------------------------------------------------------------------
 
     @property
-    def problem(self) -> Problem:
-        """The problem that is searched."""
-        return self.index.problem
-
-    @property
-    def space(self) -> Space:
-        """The problem as it was examined."""
-        return self.index.space
-
-    @property
-    def deadline(self) -> Deadline:
-        """When the current run must end."""
-        return self.index.deadline
-
-    @property
     def values(self) -> Explored:
         """The DAG that descents have explored, with current values; an error without descents."""
         if self.descended is None:
@@ -650,15 +607,6 @@ class Search(Session[Proposal]):
             return Result(line.states[-1], line.actions, reward, value, None, **fields, game=True)
         reward = self._mean_reward(best.leaf) if self.posterior.learns_noise else best.reward
         return Result(best.leaf, best.actions, reward, value, 1.0 if self._all_known else None, **fields)
-
-    def after_error(self) -> Result:
-        """The result after an error; only the rewards, if model or problem fail when asked for more."""
-        with suppress(Exception):
-            return self.result()
-        best, told = self.data.best, (self.data.stopped, tuple(self.data.evaluations))
-        if best is None:
-            return Result(None, None, None, None, None, *told)
-        return Result(best.leaf, best.actions, best.reward, None, None, *told)
 
     def _mean_reward(self, leaf: State) -> float | None:
         """Mean of the rewards of a leaf; ``None`` if it was not evaluated."""

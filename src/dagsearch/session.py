@@ -31,40 +31,29 @@ class Session(ABC, Generic[P]):
     asked: int
     """Number of proposals so far."""
 
-    @property
-    @abstractmethod
-    def problem(self) -> Any:
-        """The problem that is searched."""
-
-    @property
-    @abstractmethod
-    def space(self) -> Space:
-        """The problem as it was examined."""
-
-    @property
-    @abstractmethod
-    def deadline(self) -> Deadline:
-        """When the current run must end."""
+    problem: Any
+    """The problem that is searched."""
+    space: Space
+    """The problem as it was examined."""
+    deadline: Deadline
+    """When the current run must end."""
 
     @abstractmethod
     def _ask(self) -> P:
         """The next proposal; one whose evaluation was cut off comes first."""
 
     @abstractmethod
-    def tell(self, evaluated: Any, outcome: Any, /, *, note: Any = None) -> Evaluation:
-        """Learn the outcome of an evaluation."""
-
-    @abstractmethod
-    def forget(self, evaluated: Any, /, *, again: bool = True, note: Any = None) -> None:
-        """Take back a pending proposal."""
-
-    @abstractmethod
     def result(self) -> Result:
         """The result so far."""
 
     def after_error(self) -> Result:
-        """The result after an error."""
-        return self.result()
+        """The result after an error; only the rewards, if model or problem fail when asked for more."""
+        with suppress(Exception):
+            return self.result()
+        best, told = self.data.best, (None, None, self.data.stopped, tuple(self.data.evaluations))
+        if best is None:
+            return Result(None, None, None, *told)
+        return Result(best.leaf, best.actions, best.reward, *told)
 
     @overload
     def ask(self) -> P: ...
@@ -96,19 +85,6 @@ class Session(ABC, Generic[P]):
                 while n is not None and len(found) < n:
                     found.append(self._ask())
         return found[0] if n is None else found
-
-    def postpone(self, proposal: Proposal) -> None:
-        """Let a proposal be asked for again, because its evaluation was interrupted."""
-        if self.recorder.broken:
-            return  # the search must not know more than its record
-        if self.recorder.keeps_pending:
-            self.data.offer([proposal])
-        elif any(proposal is one for one in self.data.pending):
-            self.forget(proposal, again=True)
-
-    def cost_of(self, proposal: Proposal) -> float:
-        """What an evaluation takes of the budget."""
-        return 1.0
 
     @property
     def spent(self) -> int:

@@ -188,7 +188,7 @@ def test_the_journal_holds_both_ends_of_a_long_error(where, tmp_path):
     path = tmp_path / "run.db"
     search = ds.Search.default(Verbose(), initial=4, seed=0, journal=path)
     search.propose(frozenset({0, 1, 2, 15}), (0, 1, 2, 15))
-    search.data.offer(search.pending)
+    search.data.offered.extend(search.pending)
     search.run(3, on_error="skip", **where)
     search.close()
     failed = [event.content["note"] for event in read_events(path) if event.kind == "forget"]
@@ -200,7 +200,7 @@ def test_the_journal_holds_both_ends_of_a_long_error(where, tmp_path):
 def test_the_error_itself_is_not_long_either():
     search = ds.Search.default(Verbose(), initial=4, seed=0)
     search.propose(frozenset({0, 1, 2, 15}), (0, 1, 2, 15))
-    search.data.offer(search.pending)
+    search.data.offered.extend(search.pending)
     with pytest.raises(EvaluationError, match="begin xxx") as caught:
         search.run(3)
     assert len(str(caught.value)) < 6000

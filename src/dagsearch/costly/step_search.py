@@ -57,7 +57,8 @@ class StepSearch(Session[StepProposal]):
         self._frontier = Frontier(self.edges, self.model)
         self._exhausted: list[int] = []  # edges that the next event says are closed
         self._spent = 0.0
-        self.data, self._deadline, self.recorder = Data(space.key), Deadline(), Recorder()
+        self.problem, self.space, self.deadline = space.problem, space, Deadline()
+        self.data, self.recorder = Data(space.key), Recorder()
         wiring.record(self, journal, "StepSearch", {})
 
     # Asking and telling ----------------------------------------------------------------------------------
@@ -86,7 +87,8 @@ class StepSearch(Session[StepProposal]):
         self.model.grow()
         node, action = int(self.edges.node[edge]), self.edges.actions[edge]
         step, way = Edge(self.edges.states[node], action), (*self.edges.actions_to(node), action)
-        proposal = StepProposal(step, way, (), edge, begins, drawn, tuple(exhausted))
+        cost = float(self.edges.cost[edge])
+        proposal = StepProposal(step, way, (), cost, edge, begins, drawn, tuple(exhausted))
         self.data.pending.append(proposal)
         self.asked += 1
         return proposal
@@ -124,11 +126,14 @@ class StepSearch(Session[StepProposal]):
         where = f"expand({shown(pending.state)}, {shown(pending.action)})"
         arrival = edges.describe(checked_step(step, where))  # raises before anything changes
         reward = self._reward_of(pending.number, arrival.step)
-        self.recorder.taken(place, arrival.step, reward, seconds, note)
+        known = edges.find(arrival.step.state)
+        state = arrival.step.state if known < 0 else edges.states[known]
+        evaluation = self.data.evaluation(state, pending.actions, reward, seconds)
+        self.recorder.told(evaluation, pending, place, arrival.step, note)
         with self.recorder.deciding():
-            node = edges.take(pending.number, arrival)
+            edges.take(pending.number, arrival)
             self._learn(place)
-            evaluation = self.data.add(edges.states[node], pending.actions, reward, seconds)
+            self.data.add(evaluation)
             best = edges.best_node()
             evaluation.recommend(None if best < 0 else edges.states[best])
         return evaluation
@@ -137,7 +142,7 @@ class StepSearch(Session[StepProposal]):
         """Learn from a pending step that was taken or has failed."""
         pending = self.pending[place]
         del self.data.pending[place]
-        self._spent += self.cost_of(pending)
+        self._spent += pending.cost
         self.model.learn(pending.number)
         self._frontier.learn(pending.number, pending.begins)
 
@@ -197,32 +202,12 @@ class StepSearch(Session[StepProposal]):
             raise ValueError("tolerance does not apply to costly steps, for which there is no forecast")
         return wiring.steps(self, budget, stop, **execution)  # type: ignore[no-any-return]
 
-    def cost_of(self, proposal: Proposal) -> float:
-        """What a step takes of the budget."""
-        assert isinstance(proposal, StepProposal)
-        return float(self.edges.cost[proposal.number])
-
     @property
     def spent(self) -> int:
         """What the steps so far have taken of the budget."""
         return math.ceil(self._spent)
 
     # What is known -----------------------------------------------------------------------------------------
-
-    @property
-    def problem(self) -> Any:
-        """The problem that is searched."""
-        return self.edges.problem
-
-    @property
-    def space(self) -> Space:
-        """The problem as it was examined."""
-        return self.edges.space
-
-    @property
-    def deadline(self) -> Deadline:
-        """When the current run must end."""
-        return self._deadline
 
     def result(self) -> Result:
         """The result so far."""

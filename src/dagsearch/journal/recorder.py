@@ -18,13 +18,12 @@ from dagsearch.journal.lines import Event
 from dagsearch.journal.requests import Requests
 from dagsearch.problem import Action, State, Step
 from dagsearch.recorder import Recorder
-from dagsearch.results import Proposal, StepProposal
+from dagsearch.results import Evaluation, Proposal, StepProposal
 from dagsearch.run.steering import Request, Steered
 from dagsearch.space.walks import numbered
 
 if TYPE_CHECKING:
     from dagsearch.costly.step_search import StepSearch
-    from dagsearch.data import Observation
     from dagsearch.search import Search
 
 
@@ -101,12 +100,13 @@ class JournalRecorder(Recorder):
             note=note_to_json(note),
         )
 
-    def told(self, told: "Observation", note: Any) -> None:
+    def told(
+        self, evaluation: Evaluation, proposal: Proposal | None, pending: int | None, outcome: Any, note: Any
+    ) -> None:
         """Record a reward, with the belief over its leaf just before."""
-        index, proposal = self._search.index, told.proposal
-        leaf, expected = index.states[told.row], index.score(told.row)
-        predicted = self._search.posterior.of_reward(told.row, told.noise)
-        pending, actions = self._search.data.find(told.asked, proposal), None
+        index, row, actions = self._search.index, evaluation.row, None
+        leaf, expected = index.states[row], index.score(row)
+        predicted = self._search.posterior.of_reward(row, outcome)
         if proposal is not None:
             is_pending = pending is not None and proposal is self._search.pending[pending]
             actions = [] if is_pending else numbered(self._search.problem, proposal.actions)
@@ -115,13 +115,13 @@ class JournalRecorder(Recorder):
             leaf=self._codec.encode(leaf),
             actions=actions,
             pending=pending,
-            reward=told.reward,
-            noise=told.noise,
-            seconds=told.seconds,
+            reward=evaluation.reward,
+            noise=outcome,
+            seconds=evaluation.seconds,
             predicted=None if predicted is None else list(map(float, predicted)),
             expected=[float(number) if math.isfinite(number) else 0.0 for number in expected],
             note=note_to_json(note),
-            **({"known": True} if told.known else {}),
+            **({"known": True} if evaluation.known else {}),
         )
 
     def forgotten(self, index: int, again: bool, note: Any, leaf: State = None) -> None:
@@ -190,24 +190,26 @@ class StepRecorder(JournalRecorder):
             exhausted=list(proposal.exhausted),
         )
 
-    def taken(self, index: int, step: Step, reward: float, seconds: float, note: Any) -> None:
+    def told(
+        self, evaluation: Evaluation, proposal: Proposal | None, pending: int | None, outcome: Any, note: Any
+    ) -> None:
         """Record where a step has led."""
-        search, proposal, said = self._search, self._search.pending[index], None
-        if step.actions is not None:
-            said = _encoded(step.actions, step.state, "step")
+        assert isinstance(proposal, StepProposal)
+        step: Step = outcome
+        said = None if step.actions is None else _encoded(step.actions, step.state, "step")
         self._append(
             "tell",
             leaf=None,
             moves=moves_to(None, proposal.actions),
             actions=None,
-            pending=index,
+            pending=pending,
             edge=proposal.number,
             step=[self._codec.encode(step.state), step.gain, step.value, said],
-            reward=reward if math.isfinite(reward) else None,
+            reward=evaluation.reward if math.isfinite(evaluation.reward) else None,
             noise=None,
-            seconds=seconds,
+            seconds=evaluation.seconds,
             predicted=None,
-            expected=list(search.model.predict(proposal.number)),
+            expected=list(self._search.model.predict(proposal.number)),
             note=note_to_json(note),
         )
 

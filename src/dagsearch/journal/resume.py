@@ -88,7 +88,7 @@ def resume_search(
     except BaseException:
         journal.close()
         raise
-    search.data.offer(search.pending)
+    search.data.offered.extend(search.pending)
     if replay.fruitless_runs >= _RUNS_ENDED:
         logger.warning(
             "the last %d runs ended without a reward while %r was evaluated; it is evaluated again. If it "
@@ -281,11 +281,20 @@ class Replay(Recorder):
             evaluated = self._pending(content["pending"])
         elif content["actions"] is not None:
             evaluated = Proposal(*self._walked(content))
-        told = search.checked(evaluated, content["reward"], content["noise"], content["seconds"], leaf)
-        told = told._replace(known=content.get("known") is True)
-        self._compare(content["expected"], search.index.score(told.row))
+        if isinstance(evaluated, Proposal):
+            search.space.remember(evaluated.actions)
+        row = search.index.leaf(search.space.learn(leaf))
+        self._compare(content["expected"], search.index.score(row))
         with suppress(CovarianceError):  # this reward was refused in the recorded run, too
-            search.take(told, recorded=learnt)
+            search.take(
+                evaluated,
+                content["reward"],
+                content["noise"],
+                leaf=leaf,
+                known=content.get("known") is True,
+                seconds=content["seconds"],
+                recorded=learnt,
+            )
 
     def _compare(self, recorded: Sequence[float], now: Sequence[float]) -> None:
         """Check that beliefs before a reward are the recorded ones, up to rounding on another machine."""

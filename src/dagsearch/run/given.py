@@ -50,19 +50,18 @@ class Given(NamedTuple):
         key = search.space.key
         before = Counter((key(one.leaf), one.reward) for one in search.history if one.known)
         for leaf, reward in self.known:
-            told = search.checked(leaf, reward, None)
-            result = key(told.leaf), told.reward
+            result = key(search.space.learn(leaf.leaf if isinstance(leaf, Proposal) else leaf)), reward
             if before[result] > 0:
                 before[result] -= 1
             else:
-                search.take(told._replace(known=True))
+                search.take(leaf, reward, known=True)
         evaluated = {key(one.leaf) for one in search.history}
         for first in self.start:
             leaf = first.leaf if search.space.by_run is None else search.space.as_leaf(dict(first.leaf))
             if key(leaf) in evaluated or search.index.is_closed(leaf):  # as it is after a failure
                 continue
             if search.data.find(leaf) is None:
-                search.data.offer([search.propose(leaf, first.actions)])
+                search.data.offered.append(search.propose(leaf, first.actions))
 
 
 def pairs_of(known: Known) -> list[tuple[Any, float]]:

@@ -186,13 +186,21 @@ class Runner(Generic[T]):
                 logger.info("every leaf has been evaluated or is being evaluated, after %d rewards", rewards)
                 self.end("exhausted")
                 break
-            self._left -= self._search.cost_of(proposal)
+            self._left -= proposal.cost
             try:
                 self._running.append(self._pool.start(self._search.problem, proposal))
             except BaseException:
-                self._search.postpone(proposal)
+                self._postpone(proposal)
                 raise
         return bool(self._running)
+
+    def _postpone(self, proposal: Proposal) -> None:
+        """Let a proposal be asked for again, because its evaluation was interrupted."""
+        search = self._search
+        if search.recorder.keeps_pending:
+            search.data.offered.append(proposal)
+        elif any(proposal is one for one in search.pending):
+            search.forget(proposal, again=True)
 
     def _reason_to_stop(self, stop: Stop, seconds: float) -> str | None:
         data, best = self._search.data, self._search.data.best
@@ -214,7 +222,7 @@ class Runner(Generic[T]):
             if one.future.done() and breakdown(one.future) is None:
                 self._take(one, True)  # its cost has been paid
             else:
-                self._search.postpone(one.proposal)
+                self._postpone(one.proposal)
 
     # What the user asks for while it runs ------------------------------------------------------------
 
@@ -260,9 +268,18 @@ class Runner(Generic[T]):
             self._left = max(0, self._left - 1)
 
     def _way_to(self, leaf: State) -> Proposal:
-        """The proposal of a leaf that the user names; raises ``ValueError`` if there is none."""
+        """The proposal of a leaf that the user names; raises unless it may be evaluated now."""
+        search = self._search
+        if search.data.find(leaf) is not None:
+            raise ValueError("the leaf is being evaluated: forget that evaluation first")
+        if not search.repeats and search.index.is_closed(leaf):
+            raise ValueError("the leaf was evaluated already, or failed")
         try:
-            return self._search.way_to(leaf)
+            actions = tuple(search.space.actions_to(leaf))
+            reached = search.space.replayed(actions)
+            if reached is None or not search.space.same(reached, leaf):
+                raise ProblemError(f"{leaf!r} is not a leaf of the problem")
+            return Proposal(leaf, actions)
         except (DagSearchError, ValueError):
             raise
         except Exception as error:  # the problem's own methods, of a leaf that it may not understand

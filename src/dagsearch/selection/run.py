@@ -162,7 +162,9 @@ class SelectionRun:
                 self._learn(pending.pop(leaf) if leaf in pending else self._propose(leaf), score)
         done |= set(warm_start.known)
         first = [leaf for leaf in dict.fromkeys(warm_start.first) if leaf not in done]
-        self.search.data.withdraw([pending[leaf] for leaf in first if leaf in pending])
+        again = [pending[leaf] for leaf in first if leaf in pending]
+        data = self.search.data  # which need not offer what begins here
+        data.offered = [one for one in data.offered if not any(one is other for other in again)]
         return [pending.get(leaf) or self._propose(leaf) for leaf in first]
 
     def _propose(self, leaf: frozenset[int]) -> Proposal:
