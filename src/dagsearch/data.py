@@ -2,10 +2,9 @@
 
 import math
 import time
-from bisect import insort
-from collections import Counter
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable
 from dataclasses import replace
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -21,9 +20,8 @@ _FEWEST = 10
 _DECAY = 0.97
 # Margin per logarithm of the ratio of predicted to actual improvements, in deviations of the rewards.
 _MARGIN = 0.15
-# Probability that central intervals hold, and standard deviations on either side of the mean that they reach.
-CENTRAL = 0.9
 REACH = 1.6448536269514722
+"""Standard deviations on either side of the mean that a central interval of 90% reaches."""
 
 
 class Foresight:
@@ -81,12 +79,7 @@ class Foresight:
         naively = float(((reward - naive) ** 2).sum())
         return 1.0 - float(((reward - predicted) ** 2).sum()) / naively if naively > 0.0 else 1.0
 
-    @property
-    def coverage(self) -> float | None:
-        """Share of the same rewards inside the central 90% intervals predicted for them; 0.9 is right."""
-        return self.covered(REACH)
-
-    def covered(self, reach: float) -> float | None:
+    def covered(self, reach: float = REACH) -> float | None:
         """Share of the same rewards that missed their prediction by ``reach`` standard deviations or less."""
         recent = self.recent
         return float(np.mean([abs(error) <= reach for *_, error in recent])) if recent else None
@@ -117,7 +110,6 @@ class Data:
         self.offered: list[Proposal] = []
         """Proposals to give out again before new ones, because their evaluations were cut off; some may no
         longer be pending."""
-        self._pending_keys: Counter[Hashable] = Counter()
         self._clear()
 
     def _clear(self) -> None:
@@ -133,7 +125,6 @@ class Data:
         """Number of rewards that were given as known."""
         self.since_best = 0
         """Number of evaluations since the best one, without rewards that were given as known."""
-        self._largest: list[tuple[float, int, Evaluation]] = []  # of different leaves, the largest first
 
     def __len__(self) -> int:
         return len(self.evaluations)
@@ -157,7 +148,6 @@ class Data:
         self.evaluations.append(evaluation)
         if evaluation.actions is not None:
             self.reached.append(evaluation)
-            self._rank(evaluation)
 
     def remove(self, leaf: State) -> None:
         """Remove all evaluations of a leaf, as if they had never been told."""
@@ -168,27 +158,17 @@ class Data:
                 best = max(one.reward, self.evaluations[-1].best_reward) if self.evaluations else one.reward
                 self.add(replace(one, step=len(self) + 1, best_reward=best))
 
-    def _rank(self, evaluation: Evaluation) -> None:
-        """Keep an evaluation among those with the largest rewards, if it is one; the first of equal ones."""
-        ranked = self._largest
-        if len(ranked) == _GOOD and evaluation.reward <= -ranked[-1][0]:
-            return
-        key = self._key(evaluation.leaf)
-        again = next((one for one in ranked if self._key(one[2].leaf) == key), None)
-        if again is not None:
-            if -again[0] >= evaluation.reward:
-                return
-            ranked.remove(again)
-        insort(ranked, (-evaluation.reward, evaluation.step, evaluation))
-        del ranked[_GOOD:]
-
-    def good(self, first: Evaluation | None) -> Sequence[Evaluation]:
+    def good(self, first: Evaluation | None) -> list[Evaluation]:
         """The best evaluations of different leaves to which actions are known, after ``first``."""
-        ranked = [evaluation for _, _, evaluation in self._largest]
-        if first is None or first.actions is None or (ranked and ranked[0] is first):
-            return ranked
-        key = self._key(first.leaf)
-        return [first, *(one for one in ranked if self._key(one.leaf) != key)]
+        ranked: dict[Hashable, Evaluation] = {}
+        for one in sorted(self.reached, key=attrgetter("reward"), reverse=True):  # of equal ones, the first
+            ranked.setdefault(self._key(one.leaf), one)
+            if len(ranked) == _GOOD:
+                break
+        if first is None or first.actions is None:
+            return list(ranked.values())
+        ranked.pop(self._key(first.leaf), None)
+        return [first, *ranked.values()]
 
     def clock(self) -> float:
         """Seconds since the search began."""
@@ -201,30 +181,13 @@ class Data:
 
     # Pending proposals -----------------------------------------------------------------------------------
 
-    def add_pending(self, proposal: Proposal) -> Proposal:
-        """Make a proposal pending."""
-        self.pending.append(proposal)
-        self._pending_keys[self._key(proposal.leaf)] += 1
-        return proposal
-
     def find(self, leaf: State, proposal: Proposal | None = None) -> int | None:
-        """Index of this proposal object, else of the oldest one for its leaf; ``None`` if there is none."""
-        key = self._key(leaf)
-        if key not in self._pending_keys:
-            return None
-        for index, other in enumerate(self.pending):
+        """Place of this proposal among the pending ones, else of the oldest one for the leaf, if any."""
+        for place, other in enumerate(self.pending):
             if other is proposal:
-                return index
-        return next(i for i, other in enumerate(self.pending) if self._key(other.leaf) == key)
-
-    def drop(self, index: int) -> Proposal:
-        """A pending proposal, which is pending no longer."""
-        proposal = self.pending.pop(index)
-        key = self._key(proposal.leaf)
-        self._pending_keys[key] -= 1
-        if self._pending_keys[key] == 0:
-            del self._pending_keys[key]
-        return proposal
+                return place
+        key = self._key(leaf) if self.pending else None
+        return next((place for place, one in enumerate(self.pending) if self._key(one.leaf) == key), None)
 
     def next_offered(self) -> Proposal | None:
         """The next proposal that is offered again and still pending."""

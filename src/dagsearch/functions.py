@@ -8,7 +8,6 @@ from typing import Any, Literal, Unpack, cast
 import numpy as np
 
 from dagsearch._internal.checks import checked_flag, is_finite
-from dagsearch._internal.hints import did_you_mean
 from dagsearch._internal.texts import shown
 from dagsearch.costly.step_search import StepSearch
 from dagsearch.covariances import Covariance
@@ -21,10 +20,9 @@ from dagsearch.results import Evaluation, Gaussian, Result
 from dagsearch.run.given import Given, Known, pairs_of
 from dagsearch.run.runner import (
     Execution,
+    check_execution,
     checked_budget,
     checked_callback,
-    checked_join,
-    checked_steer,
     log_if_poor,
 )
 from dagsearch.run.steering import Steered
@@ -132,12 +130,7 @@ def search(
     noisy = checked_flag("noisy", noisy)
     if progress != "notebook" and not isinstance(progress, bool | np.bool_):
         raise ValueError(f"progress must be True, False or 'notebook', got {shown(progress)}")
-    for name in execution.keys() - Execution.__annotations__.keys():
-        hint = did_you_mean(name, Settings.__annotations__, "help(dagsearch.search) lists all")
-        raise TypeError(f"{name!r} is not a setting of a search: {hint}")
-    checked_steer(execution.get("steer", False), journal is not None)  # before a journal is begun
-    checked_join(execution.get("join", False), journal is not None, problem)
-    checked_callback(execution.get("callback"))
+    check_execution(execution, journal is not None, problem, Settings.__annotations__)
     given = Given.of(problem, known, start)
     run = _search_of(problem, budget, covariance, noisy, seed, journal)
     sign = -1 if isinstance(problem, FunctionProblem) and problem.minimize else 1

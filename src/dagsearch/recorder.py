@@ -1,17 +1,13 @@
 """The events that a search reports while it runs, for a record of it."""
 
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dagsearch.covariances import Covariance
 from dagsearch.problem import Action, State
 from dagsearch.results import Evaluation, Proposal
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from dagsearch.run.steering import Request
 
 _NOTHING = nullcontext()
 
@@ -39,7 +35,7 @@ class Recorder:
     def asked(self, proposal: Proposal) -> None:
         """A leaf was chosen."""
 
-    def proposed(self, leaf: State, actions: "Sequence[Action]", note: Any) -> None:
+    def proposed(self, leaf: State, actions: Sequence[Action], note: Any) -> None:
         """The user proposes a leaf, to which ``actions`` lead."""
 
     def told(
@@ -59,13 +55,13 @@ class Recorder:
     def settled(self, exhausted: bool) -> None:
         """Rewards are no longer held back; if ``exhausted``, because an ask has found no leaf."""
 
-    def running(self, budget: int, rules: "Mapping[str, Any]", steer: bool) -> None:
+    def running(self, budget: int, rules: Mapping[str, Any], steer: bool) -> None:
         """A run begins that ends with ``budget`` rewards in total, or earlier by one of the ``rules``.
 
         ``steer`` says whether it takes the user's :meth:`requests`.
         """
 
-    def requests(self) -> "Sequence[Request]":
+    def requests(self) -> Sequence[Any]:
         """What the user asks the search to do, since the last call."""
         return ()
 

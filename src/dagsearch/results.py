@@ -200,8 +200,3 @@ class Result:
         Where a choice was made and is ``None``, its column has ``None`` there and NaN where it was not made.
         """
         return wiring.frame(self)  # type: ignore[no-any-return]
-
-
-def nothing_left(result: Result) -> bool:
-    """Whether every leaf was evaluated, so that nothing better can come."""
-    return result.stopped == "exhausted" or result.probability_best == 1.0

@@ -114,7 +114,6 @@ class Search(Session[Proposal]):
         self._view = View(
             self.posterior, self.index, self.data, Remaining(self.index), self.incumbent, self.descended
         )
-        self._incumbent: tuple[int, Evaluation] | None = None  # with the number of evaluations it is from
         self._failed: set[int] = set()  # rows of leaves that will not be evaluated
         self.record_with(Recorder())
         if self.descended is not None:
@@ -156,7 +155,7 @@ class Search(Session[Proposal]):
                 if isinstance(over, SearchExhausted):  # no further reward will come
                     if self.descended is not None:
                         self.descended.complete()
-                    self._settle(exhausted=True)
+                    self.settle(exhausted=True)
                 raise
             self.add_pending(proposal)
             self.asked += 1
@@ -170,7 +169,8 @@ class Search(Session[Proposal]):
         if not self.repeats:  # no leaf is asked for twice, even if its reward comes late or never
             self.index.table.closed[row] = True
         self._outdated()  # a descent has added to the DAG
-        return self.data.add_pending(proposal)
+        self.data.pending.append(proposal)
+        return proposal
 
     def _avoiding_pending(self) -> Proposal:
         """A leaf that is not pending, if there is one."""
@@ -257,7 +257,7 @@ class Search(Session[Proposal]):
         self.recorder.told(evaluation, proposal, pending, noise, note)
         with self.recorder.deciding():
             if pending is not None:
-                self.data.drop(pending)
+                del self.data.pending[pending]
             self.index.table.closed[row] = not self.repeats
             self._failed.discard(row)
             self.data.add(evaluation)
@@ -351,7 +351,7 @@ class Search(Session[Proposal]):
             raise ValueError(f"{evaluated!r} is not pending: it was told, taken back or never asked for")
         self.without_fantasies()
         self.recorder.forgotten(index, again, note, leaf)
-        proposal = self.data.drop(index)
+        proposal = self.data.pending.pop(index)
         self._outdated()
         row = self.index.find(proposal.leaf)
         if self.descended is not None and proposal.path:
@@ -382,16 +382,15 @@ class Search(Session[Proposal]):
         with self.recorder.deciding():
             self.posterior.forget(row)
             self.data.remove(leaf)
-            self._incumbent = None
             if again:
                 self._reopen([row])
 
     @one_thread()
-    def settle(self) -> None:
-        """Learn from the rewards told so far, if they are held back to be standardised with more."""
-        self._settle(exhausted=False)
+    def settle(self, exhausted: bool = False) -> None:
+        """Learn from the rewards told so far, if they are held back to be standardised with more.
 
-    def _settle(self, exhausted: bool) -> None:
+        ``exhausted`` says that an ask has found no leaf.
+        """
         self.recorder.settled(exhausted)
         with self.recorder.deciding():
             self._learn(self.posterior.settle())
@@ -581,10 +580,8 @@ class Search(Session[Proposal]):
         data, posterior = self.data, self.posterior
         if data.best is None or not posterior.learns_noise or not posterior.informed:
             return data.best
-        if self._incumbent is None or self._incumbent[0] != len(data):
-            mean, _ = posterior.moments([one.row for one in data.evaluations])
-            self._incumbent = len(data), data.evaluations[int(np.argmax(mean))]
-        return self._incumbent[1]
+        mean, _ = posterior.moments([one.row for one in data.evaluations])
+        return data.evaluations[int(np.argmax(mean))]
 
     @one_thread()
     def result(self) -> Result:
@@ -596,7 +593,7 @@ class Search(Session[Proposal]):
             "history": tuple(data.evaluations),
             "covariance": None if prior is None else repr(prior),
             "skill": data.foresight.skill,
-            "coverage": data.foresight.coverage,
+            "coverage": data.foresight.covered(),
         }
         if best is None:
             return Result(None, None, None, None, None, **fields)

@@ -273,14 +273,14 @@ def test_predictions_are_compared_with_what_came():
     for _ in range(400):
         mean = rng.normal()
         foresight.record(Gaussian(mean, 0.04), mean + 0.2 * rng.normal())
-    assert foresight.coverage == pytest.approx(0.9, abs=0.05)
+    assert foresight.covered() == pytest.approx(0.9, abs=0.05)
     assert foresight.skill > 0.9
 
 
 def test_too_few_predictions_tell_nothing():
     foresight = Foresight()
     foresight.record(Gaussian(0.0, 1.0), 0.0)
-    assert foresight.coverage is None
+    assert foresight.covered() is None
 
 
 def test_after_a_few_subsets_nothing_is_known():

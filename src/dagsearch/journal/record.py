@@ -18,7 +18,7 @@ from dagsearch.errors import JournalError
 from dagsearch.journal.encoding import Part, moved_parts, moves_to, note_to_json, parts_of
 from dagsearch.journal.lines import Event
 from dagsearch.posterior.units import LARGEST_REWARD
-from dagsearch.results import Evaluation, Gaussian, Result, nothing_left
+from dagsearch.results import Evaluation, Gaussian, Result
 
 # Size of the largest mean of a belief: squares of larger ones would overflow.
 _LARGEST = 1e150
@@ -430,3 +430,8 @@ def _encoded(leaf: Any) -> Any:
         return to_json(leaf)
     except TypeError:
         return note_to_json(leaf)
+
+
+def nothing_left(result: Result) -> bool:
+    """Whether every leaf was evaluated, so that nothing better can come."""
+    return result.stopped == "exhausted" or result.probability_best == 1.0

@@ -255,7 +255,7 @@ class Replay(Recorder):
                 proposal = search.ask()
                 if search.space.same(proposal.leaf, leaf):
                     return
-                search.data.drop(len(search.data.pending) - 1)
+                search.data.pending.pop()
             self._differs = True
         else:
             search.asked += 1
@@ -269,7 +269,7 @@ class Replay(Recorder):
             return self._search.settle()
         with suppress(SearchExhausted):
             self._search.ask()
-            self._search.data.drop(len(self._search.data.pending) - 1)
+            self._search.data.pending.pop()
             self._differs = True
         return None
 

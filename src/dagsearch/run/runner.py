@@ -3,7 +3,7 @@
 import logging
 import math
 import time
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import closing
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypedDict, TypeVar, Unpack
@@ -313,14 +313,11 @@ def steps(
     search: "Search", budget: int, stop: Stop | None = None, **execution: Unpack[Execution]
 ) -> Iterator[Evaluation]:
     """What :meth:`dagsearch.Search.steps` returns."""
-    for name in execution.keys() - Execution.__annotations__.keys():
-        raise TypeError(f"steps() has no keyword {name!r}: {did_you_mean(name, Execution.__annotations__)}")
+    check_execution(execution, search.recorder.keeps_pending, search.problem)
     on_error, budget = checked_on_error(execution.get("on_error", "raise")), checked_budget(budget)
     deterministic = checked_flag("deterministic", execution.get("deterministic", False))
-    steer = checked_steer(execution.get("steer", False), search.recorder.keeps_pending)
-    callback = checked_callback(execution.get("callback"))
-    join = checked_join(execution.get("join", False), search.recorder.keeps_pending, search.problem)
-    executor, n_jobs = execution.get("executor"), execution.get("n_jobs")
+    steer, join = bool(execution.get("steer")), bool(execution.get("join"))
+    callback, executor, n_jobs = execution.get("callback"), execution.get("executor"), execution.get("n_jobs")
     timeout = execution.get("timeout")
     if join and executor is None and n_jobs is None:
         n_jobs = 1
@@ -428,13 +425,23 @@ def checked_budget(budget: int) -> int:
     return int(budget)
 
 
-def checked_steer(steer: bool, has_journal: bool) -> bool:
-    """``steer``; raises if there is no journal, beside which requests are sent."""
-    if steer not in (True, False):
-        raise ValueError(f"steer must be True or False, got {shown(steer)}")
-    if steer and not has_journal:
+def check_execution(
+    execution: Execution, has_journal: bool, problem: object, others: Iterable[str] = ()
+) -> None:
+    """Raise if there are other keywords than those of :class:`Execution`, or some that do not apply here.
+
+    ``others`` are more keywords that could have been meant.
+    """
+    for name in execution.keys() - Execution.__annotations__.keys():
+        hint = did_you_mean(name, [*Execution.__annotations__, *others], "help(dagsearch.search) lists all")
+        raise TypeError(f"{name!r} is not a setting of a search: {hint}")
+    if checked_flag("steer", execution.get("steer", False)) and not has_journal:
         raise ValueError("steer=True needs a journal: 'dagsearch watch --steer' sends requests beside it")
-    return bool(steer)
+    if checked_flag("join", execution.get("join", False)) and not has_journal:
+        raise ValueError("join=True needs a journal: other processes join the run by its path")
+    if execution.get("join") and has_costly_steps(problem):
+        raise ValueError("join=True does not apply to costly steps: n_jobs takes several at once")
+    checked_callback(execution.get("callback"))
 
 
 def checked_callback(callback: Callback | None) -> Callback | None:
@@ -442,15 +449,6 @@ def checked_callback(callback: Callback | None) -> Callback | None:
     if callback is not None and not (callable(callback) and takes(callback, 1)):
         raise ValueError(f"callback must be a function of one argument, an Evaluation, got {shown(callback)}")
     return callback
-
-
-def checked_join(join: bool, has_journal: bool, problem: object) -> bool:
-    """``join``; raises if there is no journal, beside which processes meet, and with costly steps."""
-    if checked_flag("join", join) and not has_journal:
-        raise ValueError("join=True needs a journal: other processes join the run by its path")
-    if join and has_costly_steps(problem):
-        raise ValueError("join=True does not apply to costly steps: n_jobs takes several at once")
-    return bool(join)
 
 
 def checked_on_error(on_error: OnError) -> OnError:

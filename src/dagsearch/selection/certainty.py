@@ -64,7 +64,7 @@ def model_fit(run: SelectionRun, expected: Estimate) -> Fit:
     and how early features entered the best subset, added nothing to it.
     """
     search = run.search
-    skill, coverage = search.data.foresight.skill, search.data.foresight.coverage
+    skill, coverage = search.data.foresight.skill, search.data.foresight.covered()
     reason = _unknown(run, expected, skill)
     if reason is not None:
         return Fit(skill, coverage, 0.0, reason)

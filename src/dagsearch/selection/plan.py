@@ -10,7 +10,7 @@ from sklearn.utils import _safe_indexing
 
 from dagsearch._internal.typing import IntArray
 from dagsearch.covariances import Covariance
-from dagsearch.run.runner import checked_steer
+from dagsearch.run.runner import check_execution
 from dagsearch.run.stopping import Stop
 from dagsearch.selection.arguments import (
     Features,
@@ -98,7 +98,7 @@ def plan_of(selector: "DAGSearchSelector", data: Any, target: Any, params: Mappi
     stop = stop_rules(selector.patience, selector.target_score, selector.max_seconds)
     budget = checked_budget(selector.budget)
     callbacks = checked_callbacks(selector.callbacks)
-    steer = checked_steer(selector.steer, selector.journal is not None)
+    check_execution({"steer": selector.steer}, selector.journal is not None, None)
     data, target = validated_data(selector, data, target)
     scoring = checked_scorer(estimator, selector.scoring)
     routed = routed_metadata(selector, scoring, params)
@@ -130,7 +130,7 @@ def plan_of(selector: "DAGSearchSelector", data: Any, target: Any, params: Mappi
         warm_start=warm_start._replace(first=[*warm_start.first, *rankings]),
         budget=budget,
         stop=stop,
-        steer=steer,
+        steer=bool(selector.steer),
         callbacks=callbacks,
         bounds=score_bounds(scoring, estimator),
         baseline=baseline_on(estimator, scoring, data, target, splits, of_rows),

@@ -21,7 +21,7 @@ from sklearn.utils.validation import _check_method_params
 
 from dagsearch._internal.texts import described
 from dagsearch._internal.typing import FloatArray, IntArray
-from dagsearch.data import CENTRAL, REACH
+from dagsearch.data import REACH
 from dagsearch.journal.record import Scored
 from dagsearch.problem import Problem
 from dagsearch.results import Gaussian, Proposal
@@ -285,7 +285,7 @@ class FoldNoise:
         return variance / folds if variance > (1e-9 * self._size) ** 2 else None
 
 
-TAILS = (0.5 - CENTRAL / 2.0, 0.5 + CENTRAL / 2.0)
+TAILS = (0.05, 0.95)
 """Probabilities below the two ends of a central interval."""
 
 
