@@ -33,7 +33,7 @@ _METHODS: dict[str, dict[str, tuple[str, ...]]] = {
     "climb": {"climb": ("propose",)},
     "preview": {"scores": ("predict_children",)},
     "track": {"scores": ("track",)},
-    "condition": {"scores": ("condition", "condition_all", "fantasise", "discard")},
+    "condition": {"scores": ("condition", "condition_all", "fantasised")},
     "evidence": {"evidence": ("maximise",)},
     "back-up": {"backup": ("back_up",)},
 }

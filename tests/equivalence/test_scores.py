@@ -193,10 +193,10 @@ def test_previews_do_not_depend_on_when_somebody_looked():
         for scores in (often, once):
             scores.condition(3 + number, reward)
         if number % 3 == 0 and number + 8 < len(rewards):  # what is pretended must not be kept
+            pretended = often
             for ahead in range(1, 8):
-                often.fantasise([3 + number + ahead])
-            often.predict_children(families[0], 0)
-            often.discard()
+                pretended = pretended.fantasised([3 + number + ahead])
+            pretended.predict_children(families[0], 0)
         for node in range(number % 3):
             often.predict_children(families[node], node)
     for node, children in enumerate(families):
@@ -241,7 +241,7 @@ def test_a_covariance_that_is_not_one_is_refused_and_nothing_changes():
     with pytest.raises(ds.CovarianceError, match="not positive semi-definite"):
         scores.condition(2, 1.0)
     with pytest.raises(ds.CovarianceError, match="not positive semi-definite"):
-        scores.fantasise([2])
+        scores.fantasised([2])
     assert np.array_equal(scores.mean, before[0])
     assert np.array_equal(scores.variance, before[1])
     scores.condition(0, 1.0)  # it goes on
@@ -257,10 +257,9 @@ def test_landmarks_refuse_what_is_not_a_number_and_nothing_changes():
     scores.track([1, 2, 7])
     scores.condition(0, 1.0)
     before = scores.predict([1, 2, 3])
-    for refused in (lambda: scores.condition(2, 1.0), lambda: scores.fantasise([2])):
+    for refused in (lambda: scores.condition(2, 1.0), lambda: scores.fantasised([2])):
         with pytest.raises(ds.CovarianceError, match="not finite"):
             refused()
-    scores.discard()
     assert np.array_equal(scores.predict([1, 2, 3]), before)
 
 
@@ -401,7 +400,10 @@ def test_a_model_of_landmarks_takes_over_what_an_exact_one_knows():
     for node in [*range(100), 3, 3]:
         exact.condition(node, rewards[node], 0.05 if node % 3 == 0 else None)
     assert not exact.outgrown
-    induced = exact.induced()
+    induced = InducedScores.of(exact, exact.covariance, exact.noise)
+    told = [*range(100), 3, 3]
+    noises = [0.05 if node % 3 == 0 else None for node in told]
+    induced.condition_all(told, [rewards[node] for node in told], noises)
     assert induced.mean[:100] == pytest.approx(exact.mean[:100], abs=1e-4)
     assert induced.variance[:100] == pytest.approx(exact.variance[:100], abs=1e-4)
     fresh = induced.refitted(exact.covariance, 1e-2, leaves)
@@ -436,14 +438,14 @@ def test_fantasies_of_landmarks_are_rewards_that_teach_nothing_new(together):
         each.track(leaves)
         each.condition_all(list(range(40)), rewards[:40], [None] * 40)
     before = scores.mean.copy(), scores.variance.copy()
+    pretended = scores
     for first in range(0, len(pending), together):
-        scores.fantasise(pending[first : first + together])
+        pretended = pretended.fantasised(pending[first : first + together])
     for node in pending:
         told.refresh([node])
         told.condition(node, told.moments()[0][node])
-    assert scores.mean == pytest.approx(before[0], abs=1e-9)
-    assert scores.variance == pytest.approx(told.variance, abs=1e-9)
-    scores.discard()
+    assert pretended.mean == pytest.approx(before[0], abs=1e-9)
+    assert pretended.variance == pytest.approx(told.variance, abs=1e-9)
     assert np.array_equal(scores.mean, before[0])
     assert np.array_equal(scores.variance, before[1])
 
@@ -454,11 +456,9 @@ def test_what_landmarks_pretended_is_taken_back():
     scores.track(leaves)
     scores.condition_all(list(range(40)), rewards[:40], [None] * 40)
     before = scores.mean.copy(), scores.variance.copy()
-    scores.fantasise([50])
-    scores.fantasise([55])
-    assert scores.mean == pytest.approx(before[0], abs=1e-12)
-    assert scores.variance[50] < before[1][50]
-    scores.discard()
+    pretended = scores.fantasised([50]).fantasised([55])
+    assert pretended.mean == pytest.approx(before[0], abs=1e-12)
+    assert pretended.variance[50] < before[1][50]
     assert np.array_equal(scores.mean, before[0])
     assert np.array_equal(scores.variance, before[1])
 
@@ -491,12 +491,11 @@ def test_what_was_pretended_is_taken_back_to_the_last_digit():
         scores.track(leaves[:30])
         for node, reward in enumerate(rewards[:20]):
             scores.condition(node, reward)
-    often.fantasise([21])
-    often.track(leaves[30:])  # while something is pretended
-    often.fantasise([35])
-    often.discard()
-    often.discard()  # nothing is left to take back
-    once.track(leaves[30:])
+    pretended = often.fantasised([21])
+    pretended.track(leaves[30:])  # while something is pretended
+    assert pretended.fantasised([35]).variance[35] < pretended.variance[35]
+    for scores in (once, often):
+        scores.track(leaves[30:])
     assert np.array_equal(once.mean, often.mean)
     assert np.array_equal(once.variance, often.variance)
     for scores in (once, often):
@@ -537,14 +536,12 @@ def test_fantasies_narrow_the_belief_and_do_not_move_it(model):
             each.condition(node, float(node % 7))
     before = scores.mean.copy()
     pending = [3, 11, 12, 12, 20]  # one has a reward already, one is asked for twice
-    scores.fantasise(pending[:2])
-    scores.fantasise(pending[2:])
+    pretended = scores.fantasised(pending[:2]).fantasised(pending[2:])
     for node in pending:
         told.condition(node, 0.0)
-    assert scores.mean == pytest.approx(before, abs=1e-12)
-    assert scores.variance == pytest.approx(told.variance, abs=1e-9)
-    assert scores.predict(states)[1] == pytest.approx(told.predict(states)[1], abs=1e-9)
-    scores.discard()
+    assert pretended.mean == pytest.approx(before, abs=1e-12)
+    assert pretended.variance == pytest.approx(told.variance, abs=1e-9)
+    assert pretended.predict(states)[1] == pytest.approx(told.predict(states)[1], abs=1e-9)
     assert np.array_equal(scores.mean, before)
 
 

@@ -13,7 +13,7 @@ from dagsearch.values.backups import MomentMatching
 @pytest.mark.parametrize("kind", [WeightScores, FunctionScores, InducedScores, NoScores])
 def test_a_model_with_a_joint_belief_has_the_methods_for_it(kind):
     methods = [name for name in set(dir(JointScores)) - set(dir(Scores)) if not name.startswith("_")]
-    assert "fantasise" in methods
+    assert "fantasised" in methods
     for name in methods:
         assert hasattr(kind, name) == kind.is_joint, (kind, name)
 

@@ -190,7 +190,7 @@ def test_evidence_works_with_both_score_models(model):
     scores = model(learnt, search.index.scores.noise)
     scores.track(search.explored.graph.states)
     for episode in search.posterior.told:
-        standard = search.posterior.standardizer.standardized(episode)
+        standard = search.posterior.units.standardized(episode)
         scores.condition(standard.leaf, standard.reward, standard.noise)
     assert search.index.scores.mean == pytest.approx(scores.mean, abs=1e-7)
     assert search.index.scores.variance == pytest.approx(scores.variance, abs=1e-7)

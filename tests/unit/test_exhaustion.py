@@ -9,8 +9,8 @@ import dagsearch as ds
 from dagsearch.covariances import Overlap, SetKernel
 from dagsearch.journal.journal import read_events
 from dagsearch.posterior import FunctionScores
-from dagsearch.posterior.anchors import AnchoredScores
 from dagsearch.posterior.evidence import LogPosterior
+from dagsearch.posterior.function import AnchoredScores
 from dagsearch.problems import Choices, FunctionProblem, Orders, Sequences, Subsets
 from dagsearch.proposers import Climb, Descent, Portfolio
 from dagsearch.proposers.expansions import AllChildren, OneChild

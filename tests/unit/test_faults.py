@@ -133,7 +133,7 @@ def test_an_invalid_covariance_is_refused_and_the_model_is_unchanged(model):
         assert np.all(scores.variance >= 0.0)
     assert refused > 0
     with pytest.raises(ds.CovarianceError, match="not positive semi-definite"):
-        scores.fantasise([2])
+        scores.fantasised([2])
 
 
 def test_increments_that_were_given_stay():
@@ -314,7 +314,7 @@ def test_many_states_are_predicted_in_parts(monkeypatch):
     scores.track(states[:5])
     scores.condition(2, 1.0)
     whole = scores.predict(states)
-    monkeypatch.setattr("dagsearch.posterior.anchors.AT_ONCE", 7)
+    monkeypatch.setattr("dagsearch.posterior.function.AT_ONCE", 7)
     for one, other in zip(scores.predict(states), whole, strict=True):
         assert one == pytest.approx(other, abs=1e-12)
 

@@ -12,10 +12,10 @@ def test_weights_that_appear_among_fantasies_keep_their_prior_when_these_are_dis
         belief.grow(dimension)
     row = np.array([0, 2]), np.array([1.0, 1.0])
     belief.learn(*row, 2.0, 1.0, fantasy=False)
-    before = belief.snapshot()
-    belief.learn(*row, 2.0, 0.0, fantasy=True)
+    copy = belief.copied()
+    copy.learn(*row, 2.0, 0.0, fantasy=True)
+    copy.grow(5)
     belief.grow(5)
-    belief.restore(before)
     _, cov, recent = belief.arrays
     assert belief.variance[:5] == pytest.approx((cov - recent.T @ recent).diagonal())
     assert belief.variance[4] == 1.0

@@ -24,15 +24,9 @@ class NoScores(Scores):
     def __init__(self) -> None:
         self._zeros = np.zeros(0)
 
-    @property
-    def mean(self) -> FloatArray:
+    def moments(self) -> tuple[FloatArray, FloatArray]:
         """Zeros, shape ``(nodes,)``."""
-        return self._zeros
-
-    @property
-    def variance(self) -> FloatArray:
-        """Zeros, shape ``(nodes,)``."""
-        return self._zeros
+        return self._zeros, self._zeros
 
     def track(self, states: Sequence[State]) -> None:
         """Number new states."""

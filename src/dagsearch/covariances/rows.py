@@ -1,6 +1,7 @@
 """States as rows of numbers: the arrays that covariances and score models exchange."""
 
 from collections.abc import Iterable
+from copy import copy
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -51,11 +52,11 @@ class RowStore:
             self._array[old:new, : rows.shape[1]] = rows
             self.rows = self._array[:new]
 
-    def truncate(self, count: int) -> None:
-        """Keep the first ``count`` rows only."""
-        for store in self._parts:
-            store.truncate(count)
-        self.rows = self.rows[:count]
+    def copied(self) -> "RowStore":
+        """A copy; further rows of both are kept in the same memory."""
+        other = copy(self)
+        other._parts = [part.copied() for part in self._parts]
+        return other
 
 
 class SparseRows(NamedTuple):

@@ -3,6 +3,8 @@
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from copy import copy
+from typing import Self
 
 import numpy as np
 
@@ -14,9 +16,10 @@ from dagsearch.problem import Children, State
 
 MeanFunction = float | Callable[[State], float]
 """Prior mean of g: one number, or a function of the state."""
-
-LeafOf = Callable[[IntArray], State]
-"""The leaf with given codes."""
+AT_ONCE = 512
+"""Number of states whose rows, and covariances with all rewarded leaves, are made at once."""
+# Inverses of smaller variances overflow.
+_SMALLEST = 1e-100
 
 
 def check_requirements(scores: "Scores", *parts: object) -> None:
@@ -38,23 +41,20 @@ class Scores(ABC):
     """Prior covariance of g; ``None`` for a model that has none."""
 
     @property
-    def outgrown(self) -> bool:
-        """Whether there are too many rewards for this model; see :meth:`FunctionScores.induced`."""
-        return False
-
-    @property
-    @abstractmethod
     def mean(self) -> FloatArray:
         """Posterior mean of every tracked node's g, shape ``(nodes,)``."""
+        self.refresh()
+        return self.moments()[0]
 
     @property
-    @abstractmethod
     def variance(self) -> FloatArray:
         """Posterior variance of every tracked node's g, shape ``(nodes,)``."""
+        self.refresh()
+        return self.moments()[1]
 
+    @abstractmethod
     def moments(self) -> tuple[FloatArray, FloatArray]:
         """:attr:`mean` and :attr:`variance`, of each node as of its last :meth:`refresh`."""
-        return self.mean, self.variance
 
     @abstractmethod
     def track(self, states: Sequence[State]) -> None:
@@ -81,6 +81,8 @@ class JointScores(Scores):
 
     Parameters
     ----------
+    covariance : Covariance
+        Prior covariance of g.
     noise : float
         Variance λ of a reward around its leaf's g.
     mean : float or callable
@@ -90,45 +92,52 @@ class JointScores(Scores):
     is_joint = True
     rates_swaps = False
     """Whether :meth:`best_swaps` works."""
+    outgrown = False
+    """Whether there are too many rewards for this model; landmarks then take over."""
     covariance: Covariance
-    _by_node: tuple[str, ...] = ("_prior", "_mean", "_variance", "_observed", "_observed_noise")
-    """Arrays with one entry per node, and room for more."""
 
-    def __init__(self, noise: float, mean: MeanFunction) -> None:
+    def __init__(self, covariance: Covariance, noise: float, mean: MeanFunction = 0.0) -> None:
+        self.covariance = covariance
         self.noise = checked_noise(noise)
         """Variance of a reward around its leaf's g."""
         self._prior_mean = mean
         self._nodes = 0
+        # By node, with room for more: μ, the belief, and r̄ and λ̄, see dagsearch.posterior.weights.
         self._prior, self._mean, self._variance = np.zeros(0), np.zeros(0), np.zeros(0)
-        # r̄ and λ̄, see dagsearch.posterior.weights.
         self._observed, self._observed_noise = np.zeros(0), np.zeros(0)
+        self._stale = False  # whether some nodes have not seen the last rewards
 
     def _number(self, means: FloatArray) -> slice:
         """Number new nodes with their prior means; returns their numbers."""
         new = slice(self._nodes, self._nodes + means.size)
         self._nodes = new.stop
-        if new.stop > self._prior.size:
-            for name in self._by_node:
-                setattr(self, name, grown(getattr(self, name), new.stop))
-        self._prior[new] = self._mean[new] = means
-        self._observed[new], self._observed_noise[new] = 0.0, np.inf
+        for name in ("_prior", "_mean", "_variance", "_observed", "_observed_noise"):
+            setattr(self, name, grown(getattr(self, name), new.stop))
+        self._prior[new], self._observed[new], self._observed_noise[new] = means, 0.0, np.inf
         return new
-
-    @property
-    def mean(self) -> FloatArray:
-        self.refresh()
-        return self._mean[: self._nodes]
-
-    @property
-    def variance(self) -> FloatArray:
-        self.refresh()
-        return self._variance[: self._nodes]
 
     def moments(self) -> tuple[FloatArray, FloatArray]:
         return self._mean[: self._nodes], self._variance[: self._nodes]
 
+    def refresh(self, nodes: Sequence[int] | IntArray | None = None) -> None:
+        if not self._stale:
+            return
+        wanted = np.arange(self._nodes) if nodes is None else np.asarray(nodes, dtype=np.int64)
+        for first in range(0, wanted.size, AT_ONCE):
+            some = wanted[first : first + AT_ONCE]
+            self._mean[some], self._variance[some] = self._node_moments(some)
+        self._stale = nodes is not None
+
+    def _changed(self) -> None:
+        """What was computed from the rewards no longer holds."""
+        self._stale = True
+
+    @abstractmethod
+    def _node_moments(self, nodes: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Mean and variance of g of tracked nodes."""
+
     def predict_codes(
-        self, codes: IntArray, most: int, leaf_of: LeafOf
+        self, codes: IntArray, most: int, leaf_of: Callable[[IntArray], State]
     ) -> tuple[IntArray, FloatArray, FloatArray]:
         """:meth:`predict` for the most promising of some leaves that are given by their codes.
 
@@ -149,16 +158,20 @@ class JointScores(Scores):
     def joint(self, nodes: Sequence[int], states: Sequence[State]) -> tuple[FloatArray, FloatArray]:
         """Mean and covariance of g of some tracked nodes and then of states that are not tracked."""
 
-    @abstractmethod
-    def fantasise(self, nodes: Sequence[int]) -> None:
-        """Count leaves as observed for the variance of g, but not for its mean, until :meth:`discard`.
+    def fantasised(self, nodes: Sequence[int]) -> Self:
+        """A copy that counts leaves as observed for the variance of g, but not for its mean.
 
-        No reward may be conditioned on before that.
+        Use either the copy or the original: both keep further nodes and rewards in the same memory.
         """
+        other = copy(self)
+        for name in ("_mean", "_variance", "_observed", "_observed_noise"):
+            setattr(other, name, getattr(self, name).copy())
+        other._fantasise(nodes)
+        return other
 
     @abstractmethod
-    def discard(self) -> None:
-        """Take back all fantasies."""
+    def _fantasise(self, nodes: Sequence[int]) -> None:
+        """Count leaves as observed; whatever is changed in place must be copied before."""
 
     @abstractmethod
     def refitted(self, covariance: Covariance, noise: float, states: Sequence[State]) -> "JointScores":
@@ -192,27 +205,25 @@ class JointScores(Scores):
         precision = (old_noise / variance) * noise / ((private + old_noise) * (private + noise))
         return precision, precision * merged + (merged - old) / (private + old_noise)
 
-    def _snapshot(self) -> list[FloatArray]:
-        """What is known of all nodes."""
-        return [getattr(self, name)[: self._nodes].copy() for name in self._by_node]
-
-    def _restore(self, snapshot: list[FloatArray]) -> IntArray:
-        """Return to a snapshot; returns the nodes that are new since, which have no rewards."""
-        for name, old in zip(self._by_node, snapshot, strict=True):
-            getattr(self, name)[: old.size] = old
-        fresh = np.arange(snapshot[0].size, self._nodes)
-        self._observed[fresh], self._observed_noise[fresh] = 0.0, np.inf
-        return fresh
-
-    def _merged(
+    def _merge_all(
         self, nodes: Sequence[int], rewards: Sequence[float], noises: Sequence[float | None]
-    ) -> tuple[IntArray, FloatArray, FloatArray]:
-        """The distinct leaves of many rewards, r̄ − μ and λ̄ of each."""
+    ) -> IntArray:
+        """Merge many rewards into the r̄ and λ̄ of their leaves, which have none yet; returns the leaves."""
         leaves, place = np.unique(np.asarray(nodes, dtype=np.int64), return_inverse=True)
         variances = np.array([self._noise_of(noise) for noise in noises])
         precision = np.bincount(place, weights=1.0 / variances)
         total = np.bincount(place, weights=np.asarray(rewards, dtype=np.float64) / variances)
-        return leaves, total / precision - self._prior[leaves], 1.0 / precision
+        self._observed[leaves] = total / precision - self._prior[leaves]
+        self._observed_noise[leaves] = 1.0 / precision
+        return leaves
+
+    def _with_offsets(
+        self, nodes: IntArray, mean: FloatArray, variance: FloatArray, private: float | FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Mean and variance of g of nodes, from those of φ·w and the variance of their private offsets."""
+        kappa, offset = offsets(self._observed_noise[nodes], private)
+        mean = self._prior[nodes] + (1.0 - kappa) * mean + kappa * self._observed[nodes]
+        return mean, (1.0 - kappa) ** 2 * variance + offset
 
 
 def offsets(noise: FloatArray, private: float | FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -232,10 +243,6 @@ def prior_means(mean: MeanFunction, states: Sequence[State]) -> FloatArray:
         wrong = states[int(np.argmin(np.isfinite(means)))]
         raise ValueError(f"mean must be finite for every state, but is {mean(wrong)!r} for {wrong!r}")
     return means
-
-
-# Inverses of smaller variances overflow.
-_SMALLEST = 1e-100
 
 
 def checked_noise(noise: float) -> float:

@@ -4,10 +4,12 @@ Symbols and derivation are at the head of :mod:`dagsearch.posterior.weights`.
 """
 
 import math
+from copy import copy
 from typing import NamedTuple
 
 import numpy as np
 
+from dagsearch._internal import linalg
 from dagsearch._internal.arrays import grown
 from dagsearch._internal.compiled import compiled
 from dagsearch._internal.typing import FloatArray, IntArray
@@ -59,22 +61,16 @@ class WeightBelief:
 
     def learn(
         self, columns: IntArray, values: FloatArray, precision: float, information: float, fantasy: bool
-    ) -> tuple[FloatArray, float, float]:
-        """Add precision δ and information h on φ·w; a fantasy moves no mean, not even by rounding.
-
-        Returns q, and what the step adds to m and subtracts from S along q. The step stays in U.
-        """
+    ) -> None:
+        """Add precision δ and information h on φ·w; a fantasy moves no mean, not even by rounding."""
         q, expected, s = gain_vector(columns, values, self.arrays)
-        gain = 0.0 if fantasy else (information - precision * expected) / (1.0 + precision * s)
-        shrink = precision / (1.0 + precision * s)
         if not fantasy:
-            self._mean[: self.dimension] += gain * q
-        u = math.sqrt(shrink) * q
+            self._mean[: self.dimension] += q * (information - precision * expected) / (1.0 + precision * s)
+        u = math.sqrt(precision / (1.0 + precision * s)) * q
         self._recent = grown(self._recent, self._aside + 1, self.dimension)
         self._recent[self._aside, : self.dimension] = u
         self._aside += 1
         self.variance[: self.dimension] -= u * u
-        return q, gain, shrink
 
     def absorb(self, least: int) -> None:
         """Subtract UᵀU from S, if U has at least ``least`` rows."""
@@ -84,15 +80,24 @@ class WeightBelief:
         cov -= recent.T @ recent
         self._aside = 0
 
-    def snapshot(self) -> tuple[int, FloatArray]:
-        """What fantasies change."""
-        return self._aside, self.variance[: self.dimension].copy()
+    def replace(self, precision: FloatArray, information: FloatArray) -> None:
+        """Replace the belief by that of a precision matrix S⁻¹ and an information vector S⁻¹m."""
+        factor, _ = linalg.dpotrf(precision, lower=1)
+        lower = linalg.dpotri(factor, lower=1)[0]
+        self._cov[:], self._aside = np.tril(lower) + np.tril(lower, -1).T, 0
+        self._mean[:], self.variance[:] = self._cov @ information, self._cov.diagonal()
 
-    def restore(self, snapshot: tuple[int, FloatArray]) -> None:
-        """Take back the steps since a snapshot, none of which may have been absorbed; new weights stay."""
-        self._aside, variance = snapshot
-        self.variance[: variance.size] = variance
-        self.variance[variance.size : self.dimension] = 1.0
+    def joint(self, features: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Mean and covariance of φ·w, from features, one row each."""
+        mean, cov, recent = self.arrays
+        aside = recent @ features.T
+        return features @ mean, features @ cov @ features.T - aside.T @ aside
+
+    def copied(self) -> "WeightBelief":
+        """A copy that may learn fantasies, which change neither m nor S."""
+        other = copy(self)
+        other.variance, other._recent = self.variance.copy(), self._recent.copy()
+        return other
 
 
 @compiled
@@ -150,21 +155,11 @@ def project(rows: SparseRows, wanted: IntArray, weights: Weights) -> tuple[Float
 
 @compiled
 def project_added(
-    added: SparseRows,
-    parent: SparseRows,
-    row: int,
-    parent_mean: float,
-    parent_var: float,
-    private: float,
-    weights: Weights,
-    weight_var: FloatArray,
+    added: SparseRows, parent: SparseRows, row: int, weights: Weights, weight_var: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """g of children, less μ, whose features are those of one parent row and added ones.
-
-    ``parent_mean`` and ``parent_var`` are φ·m and the variance of φ·w of the parent.
-    """
+    """φ·m and the variance of φ·w of children: their features are those of a parent row and added ones."""
     entries = slice(parent.starts[row], parent.starts[row + 1])
-    q, _, _ = gain_vector(parent.columns[entries], parent.values[entries], weights)
+    q, parent_mean, parent_var = gain_vector(parent.columns[entries], parent.values[entries], weights)
     starts, columns, values = added
     weight_mean = weights.mean
     mean, var = np.empty(starts.size - 1), np.empty(starts.size - 1)
@@ -178,24 +173,5 @@ def project_added(
             more, wider = _linear_belief(added, i, weights)
             for e in range(first, starts[i + 1]):
                 wider += 2.0 * values[e] * q[columns[e]]
-        mean[i], var[i] = more + parent_mean, max(wider + parent_var, 0.0) + private
+        mean[i], var[i] = more + parent_mean, max(wider + parent_var, 0.0)
     return mean, var
-
-
-@compiled
-def project_step(
-    rows: SparseRows,
-    q: FloatArray,
-    gain: float,
-    shrink: float,
-    linear_mean: FloatArray,
-    linear_var: FloatArray,
-) -> None:
-    """The linear part of all rows after one rank-1 step of the weights."""
-    starts, columns, values = rows
-    for i in range(starts.size - 1):
-        across = 0.0
-        for e in range(starts[i], starts[i + 1]):
-            across += values[e] * q[columns[e]]
-        linear_mean[i] += gain * across
-        linear_var[i] = max(linear_var[i] - shrink * across * across, 0.0)

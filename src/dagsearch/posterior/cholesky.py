@@ -53,12 +53,6 @@ class GrowingCholesky:
         self._inverse[old:new, :new] = linalg.solve_triangular(corner, both, lower=True, check_finite=False)
         self.size = new
 
-    def downdated(self, place: int, by: float) -> "GrowingCholesky":
-        """The factor after ``by`` was subtracted from the matrix at one place of the diagonal."""
-        matrix = self.lower @ self.lower.T
-        matrix[place, place] -= by
-        return self.of(matrix)
-
     def whiten(self, columns: FloatArray) -> FloatArray:
         """L⁻¹ times columns, by the inverse."""
         inverse = self._inverse[: self.size, : self.size]

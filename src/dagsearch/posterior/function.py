@@ -14,28 +14,144 @@ d² = Σ_tt − l·l + λ = Σ'_tt + λ, and z_new = (r − μ'_t)/d. All reward
 variance λ̄, as in :mod:`dagsearch.posterior.weights`: a further one subtracts from the diagonal of Σ_OO + λ,
 which is factored anew, and changes one residual, so that n is the number of leaves, not of rewards.
 
-In the words of :mod:`dagsearch.posterior.anchors` the anchors are the rewarded leaves, the columns of V are
-the features φ, and z are the weights ω.
+What follows holds for every model that sees a state by its covariances Σ_Zx with some others, the anchors Z:
+here they are the rewarded leaves, in :mod:`dagsearch.posterior.landmarks` the landmarks.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from copy import copy
+from functools import cached_property
+from typing import NoReturn
 
 import numpy as np
 
 from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.covariances import Covariance
-from dagsearch.covariances.rows import Rows
-from dagsearch.posterior.anchors import AnchoredScores
-from dagsearch.posterior.base import MeanFunction, prior_means
+from dagsearch.covariances.rows import Rows, RowStore
+from dagsearch.errors import CovarianceError
+from dagsearch.posterior.base import AT_ONCE, JointScores, MeanFunction, largest, prior_means
 from dagsearch.posterior.cholesky import GrowingCholesky
-from dagsearch.posterior.landmarks import InducedScores
 from dagsearch.problem import State
 
 # A posterior variance below −_SLACK times the prior one is not a rounding error.
 _SLACK = 1e-6
 # Number of rewarded leaves from which a model of constant size takes over.
 _MOST_EXACT = 1000
+
+
+class AnchoredScores(JointScores):
+    """Base of score models over the covariances with anchors. Beliefs over nodes are computed on demand."""
+
+    def __init__(self, covariance: Covariance, noise: float, mean: MeanFunction = 0.0) -> None:
+        super().__init__(covariance, noise, mean)
+        self._rows = RowStore()  # of all tracked nodes
+        self._scale = 0.0  # largest prior variance seen
+        self._anchors = RowStore()  # prepared
+        self._factor = GrowingCholesky()
+        self._weights = np.zeros(0)  # z, so that the mean is μ + Vᵀz
+
+    def track(self, states: Sequence[State]) -> None:
+        self._add(self.covariance.represent(states), prior_means(self._prior_mean, states))
+
+    def _adopt_nodes(self, other: "AnchoredScores") -> None:
+        """Track the same nodes as another model: rows do not depend on hyperparameters."""
+        self._add(other._rows.rows, other._prior[: other._nodes])
+
+    def _add(self, rows: Rows, means: FloatArray) -> None:
+        """Number new nodes. Until they are refreshed, their beliefs are those before any reward."""
+        variances = self._with_private(self.covariance.variances(rows))
+        self._rows.append(rows)
+        new = self._number(means)
+        self._mean[new], self._variance[new] = means, variances
+        self._scale = max(self._scale, float(variances.max(initial=0.0)))
+        self._stale = True
+
+    def _changed(self) -> None:
+        super()._changed()
+        self.__dict__.pop("_alpha", None)
+
+    def _rewarded_rows(self) -> Rows:
+        """The rows of all leaves that have a reward."""
+        return self._rows.rows[np.flatnonzero(np.isfinite(self._observed_noise[: self._nodes]))]
+
+    def predict(self, states: Sequence[State]) -> tuple[FloatArray, FloatArray]:
+        if len(states) > AT_ONCE:
+            parts = [self.predict(states[i : i + AT_ONCE]) for i in range(0, len(states), AT_ONCE)]
+            return np.concatenate([mean for mean, _ in parts]), np.concatenate([var for _, var in parts])
+        rows = self.covariance.represent(states)
+        return self._moments(prior_means(self._prior_mean, states), *self._related(rows))
+
+    def predict_codes(
+        self, codes: IntArray, most: int, leaf_of: Callable[[IntArray], State]
+    ) -> tuple[IntArray, FloatArray, FloatArray]:
+        # Leaves are made only if the covariance cannot read codes or the prior mean varies.
+        reads, varies = self.covariance.reads_codes, callable(self._prior_mean)
+        made = [] if reads and not varies else [leaf_of(row) for row in codes]
+        means = prior_means(self._prior_mean, made if varies else range(len(codes)))
+        rows = self.covariance.from_codes(codes) if reads else self.covariance.represent(made)
+        cross, prior = self._related(rows)
+        closer = largest(means + self._alpha @ cross, most)
+        return closer, *self._moments(means[closer], cross[:, closer], prior[closer])
+
+    @property
+    def rates_swaps(self) -> bool:  # type: ignore[override]
+        return self.covariance.rates_swaps and self._factor.size > 0 and not callable(self._prior_mean)
+
+    def best_swaps(self, codes: IntArray, most: int, closed: FloatArray) -> IntArray:
+        chosen, unchosen = np.flatnonzero(codes == 1), np.flatnonzero(codes != 1)
+        if chosen.size == 0 or unchosen.size == 0:
+            return np.zeros((0, codes.size), dtype=codes.dtype)
+        sums = self.covariance.sums_of_swaps(codes, self._anchors.rows, self._alpha)
+        out, into = (closed[:, chosen] != 1).argmax(axis=1), (closed[:, unchosen] == 1).argmax(axis=1)
+        sums[out, into] = -np.inf
+        best = largest(sums.ravel(), most)
+        drop, add = np.divmod(best[sums.ravel()[best] > -np.inf], sums.shape[1])
+        rows = np.tile(codes, (drop.size, 1))
+        rows[np.arange(drop.size), chosen[drop]] = 0
+        rows[np.arange(drop.size), unchosen[add]] = 1
+        return rows
+
+    @cached_property
+    def _alpha(self) -> FloatArray:
+        """L⁻ᵀω, so that the mean of g is μ + Σ_xZ L⁻ᵀω."""
+        return self._weights @ self._factor.inverse
+
+    def _related(self, rows: Rows) -> tuple[FloatArray, FloatArray]:
+        """Covariances of the anchors with rows, shape ``(anchors, rows)``, and the rows' prior variances."""
+        if self._factor.size == 0:
+            return np.zeros((0, len(rows))), self._with_private(self.covariance.variances(rows))
+        cross, shared = self.covariance.related(rows, self._anchors.rows)
+        return cross.T, self._with_private(shared)
+
+    def _with_private(self, shared: FloatArray) -> FloatArray:
+        """Prior variances: the shared part that the covariance gives, plus the private one."""
+        prior = shared + self.covariance.private
+        # By reductions alone, which are quick: a sum is finite only if all numbers are.
+        if np.minimum.reduce(prior, initial=0.0) < 0.0 or not math.isfinite(np.add.reduce(prior)):
+            raise CovarianceError(
+                f"the covariance {self.covariance!r} gives variances that are negative or not finite: "
+                f"{prior}; use a valid kernel"
+            )
+        return prior
+
+    def _refuse(self, node: int) -> NoReturn:
+        raise CovarianceError(
+            f"the covariance {self.covariance!r} is not positive semi-definite: with the rewards so far it "
+            f"leaves node {node} or its relatives a variance that is negative or not finite. "
+            "This reward was not used; use a valid kernel or add private variance"
+        )
+
+    def _moments(
+        self, means: FloatArray, cross: FloatArray, prior: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Mean and variance of g, from prior means, covariances with the anchors and prior variances."""
+        whitened = self._factor.whiten(cross)
+        return means + self._weights @ whitened, np.maximum(prior - self._explained(whitened), 0.0)
+
+    def _explained(self, whitened: FloatArray) -> FloatArray:
+        """By how much rewards reduce the prior variance."""
+        return np.asarray(np.add.reduce(whitened * whitened))
 
 
 class FunctionScores(AnchoredScores):
@@ -54,47 +170,30 @@ class FunctionScores(AnchoredScores):
     def __init__(self, covariance: Covariance, noise: float, mean: MeanFunction = 0.0) -> None:
         super().__init__(covariance, noise, mean)
         self._leaves = np.zeros(0, dtype=np.int64)  # the leaf of each row
-        self._fantasies = 0  # the last rows, whose rewards are not real
 
     @property
-    def _rewarded(self) -> IntArray:
-        """The rewarded leaves in the order of their rows, without the fantasies."""
-        return self._leaves[: self._leaves.size - self._fantasies]
-
-    @property
-    def outgrown(self) -> bool:
-        return self._rewarded.size >= _MOST_EXACT
-
-    def induced(self) -> InducedScores:
-        """A model of the same nodes and rewards whose cost does not grow with the rewards."""
-        assert self._fantasies == 0, "discard fantasies first"
-        leaves = self._rewarded
-        fresh = InducedScores(self.covariance, self.noise, self._prior_mean, self._rows.rows[leaves])
-        fresh._adopt_nodes(self)
-        fresh._learn_merged(leaves, self._observed[leaves], self._observed_noise[leaves])
-        return fresh
+    def outgrown(self) -> bool:  # type: ignore[override]
+        return self._leaves.size >= _MOST_EXACT
 
     def refitted(self, covariance: Covariance, noise: float, states: Sequence[State]) -> "FunctionScores":
-        fresh = type(self)(covariance, noise, self._prior_mean)
+        fresh = FunctionScores(covariance, noise, self._prior_mean)
         fresh._adopt_nodes(self)
         return fresh
 
     def joint(self, nodes: Sequence[int], states: Sequence[State]) -> tuple[FloatArray, FloatArray]:
         places = np.asarray(nodes, dtype=np.int64)
-        self.refresh(places)
-        rows, mean = self._rows.rows[places], self._mean[places]
-        own, whitened = self._among(rows), self._factor.whiten(self._nodes_with_rewards(places)[0])
+        mean, rows = self._prior[places], self._rows.rows[places]
+        own, cross = self._among(rows), self._nodes_with_rewards(places)[0]
         if len(states) > 0:
             fresh = self.covariance.represent(states)
-            fresh_whitened = self._factor.whiten(self._related(fresh)[0])
-            expected = prior_means(self._prior_mean, states) + self._weights @ fresh_whitened
             across = self.covariance.cross(rows, self.covariance.prepared(fresh))
             own = np.block([[own, across], [across.T, self._among(fresh)]])
-            whitened = np.hstack([whitened, fresh_whitened])
-            mean = np.concatenate([mean, expected])
+            cross = np.hstack([cross, self._related(fresh)[0]])
+            mean = np.concatenate([mean, prior_means(self._prior_mean, states)])
+        whitened = self._factor.whiten(cross)
         joint = own - np.asarray(whitened.T @ whitened)
         joint[np.diag_indices(len(joint))] += self.covariance.private
-        return mean, joint
+        return mean + self._weights @ whitened, joint
 
     def _among(self, rows: Rows) -> FloatArray:
         """Covariances among rows, without private variance."""
@@ -108,36 +207,45 @@ class FunctionScores(AnchoredScores):
         cross, prior = self._related(self._rows.rows[nodes])
         return cross + self.covariance.private * (self._leaves[:, None] == nodes), prior
 
-    def _explained(self, whitened: FloatArray) -> FloatArray:
-        return np.asarray(np.add.reduce(whitened * whitened))
-
     # Rewards ------------------------------------------------------------------------------------------
 
     def condition(self, node: int, reward: float, noise: float | None = None) -> None:
-        assert self._fantasies == 0, "discard fantasies first"
         variance = self._noise_of(noise)
         if math.isfinite(self._observed_noise[node]):
-            self._condition_again(node, reward, variance)
-        else:
-            nodes = np.array([node])
-            columns, left = self._next_columns(nodes)
-            pivot = math.sqrt(max(left.item(), 0.0) + variance)
-            expected = float(self._prior[node] + self._weights @ columns[:, 0])
-            self._append(nodes)
-            self._factor.append(columns, np.array([[pivot]]))
-            self._weights[-1] = (reward - expected) / pivot
+            before = self._observed[node], self._observed_noise[node]
             self._merge(node, reward, variance, self.covariance.private)
-        self._changed()
-
-    def _condition_again(self, node: int, reward: float, variance: float) -> None:
-        """Learn a further reward of a leaf: λ̄ decreases by λ̄²/(λ̄ + λ)."""
-        noise, place = float(self._observed_noise[node]), self._leaves.tolist().index(node)
-        try:
-            self._factor = self._factor.downdated(place, noise * noise / (noise + variance))
-        except np.linalg.LinAlgError:
-            self._refuse(node)
+            try:
+                self._learn_all(self._leaves)
+            except CovarianceError:
+                self._observed[node], self._observed_noise[node] = before
+                raise
+            return
+        nodes = np.array([node])
+        columns, left = self._next_columns(nodes)
+        pivot = math.sqrt(max(left.item(), 0.0) + variance)
+        expected = float(self._prior[node] + self._weights @ columns[:, 0])
+        self._append(nodes, columns, np.array([[pivot]]))
+        self._weights[-1] = (reward - expected) / pivot
         self._merge(node, reward, variance, self.covariance.private)
-        self._weights = self._factor.whiten(self._observed[self._rewarded, None])[:, 0]
+
+    def condition_all(
+        self, nodes: Sequence[int], rewards: Sequence[float], noises: Sequence[float | None]
+    ) -> None:
+        self._learn_all(self._merge_all(nodes, rewards, noises))
+
+    def _learn_all(self, leaves: IntArray) -> None:
+        """Factor anew what is known of leaves, the first of which are the anchors so far."""
+        rows = self._rows.rows[leaves]
+        joint = self._among(rows) + np.diag(self.covariance.private + self._observed_noise[leaves])
+        try:
+            self._factor = GrowingCholesky.of(joint)
+        except np.linalg.LinAlgError:  # also where an entry is not finite
+            self._refuse(leaves[0])
+        if leaves.size > self._leaves.size:
+            self._anchors.append(self.covariance.prepared(rows))
+        self._leaves = leaves
+        self._weights = self._factor.whiten(self._observed[leaves, None])[:, 0]
+        self._changed()
 
     def _next_columns(self, nodes: IntArray) -> tuple[FloatArray, FloatArray]:
         """l = L⁻¹Σ_Ot of leaves t, and their covariance Σ_tt − l·l that is left, without noise."""
@@ -151,36 +259,21 @@ class FunctionScores(AnchoredScores):
             self._refuse(nodes[int(left.diagonal().argmin())])
         return columns, left
 
-    def _append(self, nodes: IntArray) -> None:
-        """Make leaves anchors; their z is 0."""
+    def _append(self, nodes: IntArray, columns: FloatArray, corner: FloatArray) -> None:
+        """Append leaves to the anchors and to the factor; their z is 0."""
         self._anchors.append(self.covariance.prepared(self._rows.rows[nodes]))
         self._leaves = np.append(self._leaves, nodes)
         self._weights = np.append(self._weights, np.zeros(nodes.size))
-
-    def condition_all(
-        self, nodes: Sequence[int], rewards: Sequence[float], noises: Sequence[float | None]
-    ) -> None:
-        assert self._factor.size == 0, "a fresh model is needed"
-        leaves, merged, noise = self._merged(nodes, rewards, noises)
-        joint = self._among(self._rows.rows[leaves]) + np.diag(self.covariance.private + noise)
-        try:
-            factor = GrowingCholesky.of(joint)
-        except np.linalg.LinAlgError:  # also where an entry is not finite
-            self._refuse(leaves[0])
-        self._append(leaves)
-        self._factor, self._observed[leaves], self._observed_noise[leaves] = factor, merged, noise
-        self._weights = factor.whiten(merged[:, None])[:, 0]
+        self._factor.append(columns, corner)
         self._changed()
 
-    def fantasise(self, nodes: Sequence[int]) -> None:
+    def _fantasise(self, nodes: Sequence[int]) -> None:
         # Rewards equal to the mean: their rows of V come after those of all rewards, and their z is 0.
+        self._rows, self._anchors = self._rows.copied(), self._anchors.copied()
+        self._factor = copy(self._factor)
         places = np.asarray(nodes, dtype=np.int64)
         columns, left = self._next_columns(places)
-        corner = self._corner(places, left)
-        self._append(places)
-        self._factor.append(columns, corner)
-        self._fantasies += places.size
-        self._changed()
+        self._append(places, columns, self._corner(places, left))
 
     def _corner(self, nodes: IntArray, left: FloatArray) -> FloatArray:
         """The factor of what is left of leaves' covariance, with noise; rounding must not refuse it."""
@@ -191,12 +284,3 @@ class FunctionScores(AnchoredScores):
             if np.linalg.eigvalsh(left)[0] < -rounding:
                 self._refuse(nodes[0])
             return np.asarray(np.linalg.cholesky(left + (noise + 2.0 * rounding) * np.eye(nodes.size)))
-
-    def discard(self) -> None:
-        # To the last digit: later results must not depend on fantasies.
-        if self._fantasies > 0:
-            self._leaves, self._fantasies = self._rewarded, 0
-            self._factor.size = self._leaves.size
-            self._weights = self._weights[: self._leaves.size]
-            self._anchors.truncate(self._leaves.size)
-            self._changed()

@@ -7,6 +7,8 @@ from typing import Any, cast
 
 import numpy as np
 
+from dagsearch._internal.checks import is_whole
+from dagsearch._internal.texts import shown
 from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.covariances import Covariance, Hyperparameter
 from dagsearch.errors import CovarianceError
@@ -14,7 +16,8 @@ from dagsearch.posterior.base import JointScores, Scores
 from dagsearch.posterior.evidence import FEWEST, Evidence, Observations, by_leaf
 from dagsearch.posterior.function import FunctionScores
 from dagsearch.posterior.index import Index
-from dagsearch.posterior.units import Episode, Standardizer
+from dagsearch.posterior.landmarks import InducedScores
+from dagsearch.posterior.units import Episode, Units
 from dagsearch.problem import State
 from dagsearch.recorder import Recorder
 from dagsearch.results import Gaussian
@@ -49,7 +52,11 @@ class Posterior:
     def __init__(self, index: Index, evidence: Evidence | None, standardize: int, repeats: bool) -> None:
         self._index, self.evidence = index, evidence
         self._learns_at, self._has_learnt = 3, False  # at which number of rewards, and whether it has before
-        self.standardizer = Standardizer(standardize)
+        if not is_whole(standardize) or standardize < 0:
+            raise ValueError(f"standardize must be a whole number of at least 0, got {shown(standardize)}")
+        self._missing = int(standardize)  # rewards that are held back until this number more is told
+        self.units = Units()
+        """The model's units."""
         self._as_they_are = standardize == 0 and evidence is None
         self.learns_noise = repeats and evidence is not None
         """Whether the noise is learnt; the best leaf is then the one with the best mean g."""
@@ -57,7 +64,8 @@ class Posterior:
         """Every reward told, in the user's units."""
         self.recorder = Recorder()
         """Is told the hyperparameters that are found."""
-        self._fantasies = slice(0, 0)  # which of the pending leaves count as observed
+        # Which of the pending leaves count as observed, and the model in which none does.
+        self._fantasies, self._real = slice(0, 0), index.scores
 
     @property
     def scores(self) -> Scores:
@@ -67,36 +75,17 @@ class Posterior:
     @property
     def informed(self) -> bool:
         """Whether the model knows any reward."""
-        return bool(self.told) and not self.standardizer.waiting
+        return bool(self.told) and self._missing == 0
 
     def admit(self, episode: Episode) -> Sequence[Episode]:
         """Take a reward; returns the episodes that the model may learn from now, in its units."""
         self.told.append(episode)
         if len(self.told) == _JUDGED:
             self._check_scale()
-        return self.standardizer.admit(episode)
-
-    def _check_scale(self) -> None:
-        """Say plainly if rewards are used as they are and the prior is of another scale."""
-        covariance = self.scores.covariance
-        if covariance is None or not self._as_they_are:
-            return
-        rewards, leaves = [episode.reward for episode in self.told], {episode.leaf for episode in self.told}
-        # If it is the same few leaves already, these do not differ much, but from the prior's mean.
-        spread = float(
-            np.std(rewards) if len(leaves) > len(rewards) / 2 else np.sqrt(np.mean(np.square(rewards)))
-        )
-        states = [self._index.states[leaf] for leaf in leaves]
-        prior = float(np.sqrt(np.mean(np.diag(covariance(states)))))
-        if spread > 0.0 and not prior / _OTHER_SCALE <= spread <= prior * _OTHER_SCALE:
-            logger.warning(
-                "the first %d rewards are of the scale %.2g, the prior is of the scale %.2g: the settings c, "
-                "noise and beta then mean little, and the same few leaves may be asked for again and again. "
-                "Scale the rewards, or pass standardize=20, or a c and a noise that match",
-                _JUDGED,
-                spread,
-                prior,
-            )
+        if self._missing == 0:
+            return [self.units.standardized(episode)]
+        self._missing -= 1
+        return [] if self._missing > 0 else self._released()
 
     def rebind(self, covariance: Covariance, fresh: int) -> None:
         """Use a covariance of codes that have grown; its hyperparameters are learnt anew.
@@ -105,7 +94,7 @@ class Posterior:
         """
         scores = FunctionScores(covariance, cast(JointScores, self.scores).noise)
         scores.track(self._index.states)
-        known = 0 if self.standardizer.waiting else len(self.told) - fresh
+        known = 0 if self._missing > 0 else len(self.told) - fresh
         if known > 0:
             rows, rewards, noises = self._all_rewards()
             scores.condition_all(rows[:known], rewards[:known], noises[:known])
@@ -113,12 +102,23 @@ class Posterior:
         self._learns_at = 3
 
     def missed(self) -> Sequence[Episode]:
-        """A reward will not come; returns the episodes that the model may learn from now, in its units."""
-        return self.standardizer.miss() if self.standardizer.waiting else []
+        """A reward will not come; returns what :meth:`admit` does. At least two must come."""
+        if self._missing == 0:
+            return []
+        self._missing = max(self._missing - 1, 2 - len(self.told))
+        return [] if self._missing > 0 else self._released()
 
     def settle(self) -> Sequence[Episode]:
         """Stop holding rewards back; returns those that were held back, in the model's units."""
-        return self.standardizer.release()
+        if self._missing == 0:
+            return []
+        self._missing = 0
+        return self._released()
+
+    def _released(self) -> Sequence[Episode]:
+        if self.told:
+            self.units = Units.of([episode.reward for episode in self.told])
+        return [self.units.standardized(episode) for episode in self.told]
 
     def condition(
         self, episodes: Sequence[Episode], recorded: Mapping[str, Any] | None = None
@@ -147,17 +147,21 @@ class Posterior:
         if episodes and self.evidence is not None and due:
             self._learns_at = self.evidence.next_after(len(self.told))
             self._learn_hyperparameters(self.evidence, recorded)
-        elif self.scores.outgrown:  # by a model whose cost does not grow with the number of rewards
-            self._index.replace_scores(cast(FunctionScores, self.scores).induced())
+        elif isinstance(self.scores, FunctionScores) and self.scores.outgrown:
+            landmarks = InducedScores.of(self.scores, self.scores.covariance, self.scores.noise)
+            landmarks.condition_all(*self._all_rewards())
+            self._index.replace_scores(landmarks)
             logger.debug("after %d rewards: scores by landmarks", len(self.told))
         return refused
 
     def forget(self, row: int) -> None:
         """Unlearn all rewards of a leaf."""
-        self.told = [episode for episode in self.told if episode.leaf != row]
-        self.standardizer.drop(row)
+        left = [episode for episode in self.told if episode.leaf != row]
+        forgotten, self.told = len(self.told) - len(left), left
         scores = cast(JointScores, self.scores)
-        if not self.standardizer.waiting:
+        if self._missing > 0:
+            self._missing += forgotten
+        else:
             self._index.replace_scores(self._refitted(scores, scores.covariance, scores.noise))
 
     # Pending leaves --------------------------------------------------------------------------------
@@ -170,19 +174,25 @@ class Posterior:
         the belief has changed.
         """
         wanted = slice(max(0, len(pending) // _BLOCK - 1) * _BLOCK, len(pending))
-        if self.standardizer.waiting or not self.scores.is_joint or wanted == self._fantasies:
+        if self._missing > 0 or not self.scores.is_joint or wanted == self._fantasies:
             return False
         self.discard_fantasies()
-        rows, self._fantasies = self._index.nodes(pending[wanted]), wanted
-        cast(JointScores, self.scores).fantasise(rows)  # together: the last digits may depend on it
+        rows = self._index.nodes(pending[wanted])
+        pretended = cast(JointScores, self.scores).fantasised(
+            rows
+        )  # together: the last digits may depend on it
+        self._real, self._fantasies = self.scores, wanted
+        self._index.scores = pretended
         return True
 
     def discard_fantasies(self) -> bool:
         """Restore the belief without fantasies; returns whether it has changed."""
-        had, self._fantasies = self._fantasies.stop > 0, slice(0, 0)
-        if had:
-            cast(JointScores, self.scores).discard()
-        return had
+        if self._fantasies.stop == 0:
+            return False
+        if fresh := self._index.states[len(self._real.moments()[0]) :]:
+            self._real.track(fresh)
+        self._index.scores, self._fantasies = self._real, slice(0, 0)
+        return True
 
     # Predictions -----------------------------------------------------------------------------------
 
@@ -216,16 +226,37 @@ class Posterior:
 
     def in_reward_units(self, belief: Gaussian) -> Gaussian:
         """A belief of the model in the user's units."""
-        units = self.standardizer
-        return Gaussian(units.shift + units.scale * belief.mean, units.scale**2 * belief.variance)
+        shift, scale = self.units
+        return Gaussian(shift + scale * belief.mean, scale**2 * belief.variance)
+
+    def _check_scale(self) -> None:
+        """Warn if rewards, which are used as they are, and prior differ in scale."""
+        covariance = self.scores.covariance
+        if covariance is None or not self._as_they_are:
+            return
+        rewards, leaves = [episode.reward for episode in self.told], {episode.leaf for episode in self.told}
+        # If it is the same few leaves already, these do not differ much, but from the prior's mean.
+        spread = float(
+            np.std(rewards) if len(leaves) > len(rewards) / 2 else np.sqrt(np.mean(np.square(rewards)))
+        )
+        states = [self._index.states[leaf] for leaf in leaves]
+        prior = float(np.sqrt(np.mean(np.diag(covariance(states)))))
+        if spread > 0.0 and not prior / _OTHER_SCALE <= spread <= prior * _OTHER_SCALE:
+            logger.warning(
+                "the first %d rewards are of the scale %.2g, the prior is of the scale %.2g: the settings c, "
+                "noise and beta then mean little, and the same few leaves may be asked for again and again. "
+                "Scale the rewards, or pass standardize=20, or a c and a noise that match",
+                _JUDGED,
+                spread,
+                prior,
+            )
 
     # Hyperparameters -----------------------------------------------------------------------------------
 
     def _learn_hyperparameters(self, evidence: Evidence, recorded: Mapping[str, Any] | None) -> None:
         """Replace the scores by those with the hyperparameters of largest evidence."""
-        old, units = cast(JointScores, self.scores), self.standardizer
-        before = units.shift, units.scale
-        units.recalibrate([episode.reward for episode in self.told])
+        old, before = cast(JointScores, self.scores), self.units
+        self.units = Units.of([episode.reward for episode in self.told])
         try:
             known = old.covariance, self._noise(old), self._observations(old)
             if recorded is None:
@@ -237,7 +268,7 @@ class Posterior:
             self.recorder.learnt(covariance, noise)
             self._index.replace_scores(self._refitted(old, covariance, noise))
         except BaseException:  # such as Ctrl-C: beliefs and units must match
-            units.shift, units.scale = before
+            self.units = before
             raise
         logger.debug("after %d rewards: %r, noise %.3g", len(self.told), covariance, noise)
 
@@ -265,7 +296,7 @@ class Posterior:
 
     def _all_rewards(self) -> tuple[list[int], list[float], list[float | None]]:
         """Leaf, reward and noise of every reward told, in the model's units."""
-        told = [self.standardizer.standardized(episode) for episode in self.told]
+        told = [self.units.standardized(episode) for episode in self.told]
         rewards = [episode.reward for episode in told]
         return [episode.leaf for episode in told], rewards, [episode.noise for episode in told]
 

@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dagsearch._internal.checks import is_whole
 from dagsearch._internal.texts import shown
 from dagsearch._internal.typing import FloatArray
 from dagsearch.errors import RewardError
@@ -24,7 +23,7 @@ class Episode(NamedTuple):
     leaf: int
     """The evaluated leaf."""
     reward: float
-    """Its reward; in the model's units after :meth:`Standardizer.admit`, before in the user's."""
+    """Its reward; in the user's units, or after :meth:`Units.standardized` in the model's."""
     noise: float | None
     """Noise variance of this reward; ``None`` if it was not told."""
     state: State = None
@@ -54,58 +53,18 @@ def checked_reward(reward: Any, leaf: State) -> float:
     return value
 
 
-class Standardizer:
-    """Shifts and scales rewards by the mean and standard deviation of the first rewards (section 4.3).
+class Units(NamedTuple):
+    """The model's units: rewards are shifted, then divided by a scale (section 4.3)."""
 
-    Parameters
-    ----------
-    count : int
-        Number of first rewards. They are held back until the last one is told; 0 leaves rewards as they are.
-    """
+    shift: float = 0.0
+    """What is subtracted from rewards."""
+    scale: float = 1.0
+    """What they are divided by then."""
 
-    def __init__(self, count: int) -> None:
-        if not is_whole(count) or count < 0:
-            raise ValueError(f"standardize must be a whole number of at least 0, got {shown(count)}")
-        self._missing = int(count)
-        self._waiting: list[Episode] = []
-        self.shift, self.scale = 0.0, 1.0
-        """What is subtracted from rewards, and what they are divided by then."""
-
-    def admit(self, episode: Episode) -> Sequence[Episode]:
-        """Take a reward; returns the episodes that the model may learn from now, in its units."""
-        if self._missing == 0:
-            return [self.standardized(episode)]
-        self._waiting.append(episode)
-        self._missing -= 1
-        return [] if self._missing > 0 else self.release()
-
-    def miss(self) -> Sequence[Episode]:
-        """One of the first rewards will not come; returns what :meth:`admit` does. At least two must come."""
-        self._missing = max(self._missing - 1, 2 - len(self._waiting))
-        return [] if self._missing > 0 else self.release()
-
-    def release(self) -> Sequence[Episode]:
-        """Standardise by the rewards so far, and return those that were held back."""
-        self._missing = 0
-        if self._waiting:
-            self.recalibrate([waiting.reward for waiting in self._waiting])
-        ready, self._waiting = [self.standardized(waiting) for waiting in self._waiting], []
-        return ready
-
-    def drop(self, leaf: int) -> None:
-        """Forget the rewards of a leaf that are held back."""
-        left = [waiting for waiting in self._waiting if waiting.leaf != leaf]
-        self._missing += len(self._waiting) - len(left)
-        self._waiting = left
-
-    def recalibrate(self, rewards: Sequence[float]) -> None:
-        """Standardise by the mean and deviation of these rewards from now on."""
-        self.shift, self.scale = float(np.mean(rewards)), _spread(np.array(rewards))
-
-    @property
-    def waiting(self) -> bool:
-        """Whether rewards are still held back."""
-        return self._missing > 0
+    @classmethod
+    def of(cls, rewards: Sequence[float]) -> "Units":
+        """Units in which these rewards have mean 0 and standard deviation 1."""
+        return cls(float(np.mean(rewards)), _spread(np.array(rewards)))
 
     def standardized(self, episode: Episode) -> Episode:
         """A raw episode in the model's units."""
@@ -116,7 +75,7 @@ class Standardizer:
         reward = min(max((reward - self.shift) / self.scale, -LARGEST_REWARD), LARGEST_REWARD)
         return episode._replace(reward=reward, noise=noise)
 
-    def samples_in_units_of_reward(self, samples: FloatArray) -> FloatArray:
+    def restored(self, samples: FloatArray) -> FloatArray:
         """Samples from the model in the user's units."""
         return self.shift + self.scale * samples
 

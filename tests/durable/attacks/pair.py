@@ -187,6 +187,6 @@ def knowledge(search: Search) -> Sequence[Any]:
         index.states,
         *(array[: len(index.states)].tolist() for array in arrays),
         search.portfolio.state,
-        (search.posterior.standardizer.shift, search.posterior.standardizer.scale),
+        tuple(search.posterior.units),
         search.asked,
     ]
