@@ -8,7 +8,6 @@ from dagsearch._internal.texts import shown
 from dagsearch._internal.threads import one_thread
 from dagsearch.covariances import (
     Covariance,
-    FeatureMap,
     Nearness,
     Overlap,
     SetKernel,
@@ -207,8 +206,8 @@ def check_parts(
                 f"{policy!r} reads {reads!r}, but the back-up of the search is {backup!r}: "
                 "give the same object to both"
             )
-    # Feature maps are valid by construction. Others are refused before any reward is paid for.
-    if scores.covariance is not None and not isinstance(scores.covariance, FeatureMap):
+    # Overlaps are valid by construction. Others are refused before any reward is paid for.
+    if scores.covariance is not None and not isinstance(scores.covariance, Overlap):
         states = {space.key(state): state for state in (space.problem.root(), *space.random_leaves)}
         with one_thread():
             check_covariance(scores.covariance, list(states.values()))

@@ -167,34 +167,6 @@ def grams_of(views, codes, others, relevance):
     return np.array([views.compared(ours, theirs, relevance, weights)[0] for weights in only])
 
 
-@pytest.mark.parametrize("categories", [[3, 2, 4], [3, 3, 3]])
-def test_a_partial_vector_has_the_mean_features_of_its_completions(categories):
-    views, leaves = PlaceViews(np.array(categories)), np.array(list(product(*map(range, categories))))
-    relevance = np.array([0.5, 1.0, 2.0])
-    of_leaves = grams_of(views, leaves, leaves, relevance)
-    for partial in ([-1, -1, -1], [2, -1, -1], [2, 1, -1], [-1, 1, -1], [2, -1, 2], [-1, 1, 0]):
-        row = np.array([partial])
-        below = ((leaves == row) | (row < 0)).all(axis=1)
-        means = of_leaves[:, below].mean(axis=1)
-        assert grams_of(views, row, leaves, relevance)[:, 0] == pytest.approx(means, abs=1e-12)
-        assert grams_of(views, leaves, row, relevance)[:, :, 0] == pytest.approx(means, abs=1e-12)
-        norms = means[:, below].mean(axis=1)
-        assert grams_of(views, row, row, relevance)[:, 0, 0] == pytest.approx(norms, abs=1e-12)
-        assert views.norms(described(views, row), relevance)[0] == pytest.approx(norms, abs=1e-12)
-
-
-@pytest.mark.parametrize(
-    ("length", "decided"), [(length, decided) for length in range(1, 6) for decided in range(length + 1)]
-)
-def test_a_partial_order_has_the_mean_features_of_its_completions(length, decided):
-    views, leaves = OrderViews(5, length), np.array(list(permutations(range(5), length)))
-    row = np.full((1, length), -1)
-    row[0, :decided] = [3, 1, 4, 0, 2][:decided]
-    below = (leaves[:, :decided] == row[0, :decided]).all(axis=1)
-    for found, expected in zip(views.features(row), views.features(leaves), strict=True):
-        assert found[0] == pytest.approx(expected[below].mean(axis=0), abs=1e-12)
-
-
 COUNTED = {
     "binary": (PlaceViews(np.full(9, 2)), 2),
     "letters": (PlaceViews(np.full(6, 4)), 4),
@@ -217,13 +189,61 @@ def some_codes(views, below, count=40, seed=0):
     return rows
 
 
+def partial_codes(codes):
+    """The same with more and more places undecided from the end."""
+    codes = codes.copy()
+    for number, row in enumerate(codes):
+        row[len(row) - number % (len(row) + 1) :] = -1
+    return codes
+
+
+def features_of_orders(codes, items):
+    """What an order has decided, less the mean of complete orders as far as these have decided the same."""
+    rows, length = [], codes.shape[1]
+    upper = np.triu_indices(items, 1)
+    means = (
+        1.0 / items,
+        0.0,
+        (1.0 - np.eye(items + 1)) / items,
+        np.full(upper[0].size, 2.0 / max(items - 1, 1)),
+    )
+    for code in codes:
+        placed = code[code >= 0].tolist()
+        complete = len(placed) == length
+        position, sign = np.zeros((length, items)), np.zeros((items, items))
+        follows, beside = np.zeros((items + 1, items + 1)), np.zeros((items, items))
+        for place, item in enumerate(placed):
+            position[place, item] = 1.0
+            later = [other for other in range(items) if other not in placed[: place + 1]]
+            sign[item, later], sign[later, item] = 1.0, -1.0
+        steps = [*pairwise([items, *placed])] + ([(placed[-1], items)] if complete else [])
+        edges = [*pairwise(placed)] + ([(placed[-1], placed[0])] if complete and length > 1 else [])
+        for one, other in steps:
+            follows[one, other] += 1.0
+        for one, other in edges:
+            beside[one, other] += 1.0
+            beside[other, one] += 1.0
+        shares = len(placed) / length, 0.0, len(steps) / (length + 1), len(edges) / max(length, 2)
+        found = position, sign[upper], follows, beside[upper]
+        rows.append(
+            [(each - share * mean).ravel() for each, share, mean in zip(found, shares, means, strict=True)]
+        )
+    return [np.array(view) for view in zip(*rows, strict=True)]
+
+
 def features_of(views, codes):
-    """Features of complete states, one array per view."""
+    """What states have decided, centred: one array per view."""
     if isinstance(views, OrderViews):
-        return views.features(codes)
-    eyes = [np.eye(count)[column] for column, count in zip(codes.T, views.categories, strict=True)]
-    pairs = [np.einsum("si,sj->sij", one, other).reshape(len(codes), -1) for one, other in pairwise(eyes)]
-    centred = [[each - 1.0 / each.shape[1] for each in parts] for parts in (eyes, pairs)]
+        return features_of_orders(codes, views._items)
+    eyes, pairs = [], []
+    for column, count in zip(codes.T, views.categories, strict=True):
+        eyes.append(np.where(column[:, None] >= 0, np.eye(count)[column], 0.0))
+    for one, other in pairwise(eyes):
+        pairs.append(np.einsum("si,sj->sij", one, other).reshape(len(codes), -1))
+    # Only what is decided is centred.
+    centred = [
+        [each - each.sum(axis=1, keepdims=True) / each.shape[1] for each in parts] for parts in (eyes, pairs)
+    ]
     found = [np.concatenate(parts, axis=1) for parts in centred]
     names = [name for name in views.names if not name.startswith("number")]
     if len(names) > 2:
@@ -241,10 +261,13 @@ def numbers_of_places(views, codes):
     return [np.concatenate([table[column] for table, column in zip(tables, columns, strict=True)], axis=1)]
 
 
+@pytest.mark.parametrize("partial", [False, True])
 @pytest.mark.parametrize("name", COUNTED)
-def test_counts_give_the_inner_products_of_features(name):
+def test_counts_give_the_inner_products_of_features(name, partial):
     views, below = COUNTED[name]
     codes, others = some_codes(views, below, 70), some_codes(views, below, 9, seed=1)
+    if partial:
+        codes, others = partial_codes(codes), partial_codes(others)
     relevance = np.random.default_rng(2).random(codes.shape[1])
     ours, theirs = features_of(views, codes), features_of(views, others)
     if isinstance(views, PlaceViews):
@@ -388,7 +411,6 @@ def test_a_view_that_explains_nothing_is_left_out(monkeypatch):
 )
 def test_no_features_are_made_of_leaves(problem, monkeypatch):
     """An order of 200 items has 120,201 features: a row would take a megabyte."""
-    monkeypatch.delattr(OrderViews, "features")
     monkeypatch.delattr(PlaceViews, "values")
     covariance = Views().bind(problem)
     rows = covariance.represent(Space(problem).random_leaves[:10])

@@ -1,8 +1,7 @@
 """Covariances of the generative scores: which states are alike."""
 
-from dagsearch.covariances.base import Covariance, FeatureMap, check_covariance
+from dagsearch.covariances.base import Covariance, Pairwise, check_covariance
 from dagsearch.covariances.discrete import Overlap
-from dagsearch.covariances.given import Pairwise
 from dagsearch.covariances.items import Nearness, Relevance, correlation
 from dagsearch.covariances.parameters import Hyperparameter
 from dagsearch.covariances.sets import SetKernel
@@ -10,7 +9,6 @@ from dagsearch.covariances.views import Views
 
 __all__ = [
     "Covariance",
-    "FeatureMap",
     "Hyperparameter",
     "Nearness",
     "Overlap",

@@ -1,16 +1,13 @@
-"""Base classes of covariances: in general, and with features; sums and multiples.
+"""Covariances in general, sums and multiples of them, and one given as a plain function.
 
 A covariance turns states into rows of numbers once (:meth:`Covariance.represent`) and then works on rows, so
 that a score model can keep the rows of thousands of states and never needs the states again. Leaves that are
-given by their codes become rows without being made (:meth:`Covariance.from_codes`). A :class:`FeatureMap`,
-whose covariances are inner products of features, can also be used in weight space, where the cost per reward
-does not grow with the number of rewards.
+given by their codes become rows without being made (:meth:`Covariance.from_codes`).
 
 Scales and lengths, which are usually not known beforehand, are :attr:`Covariance.hyperparameters`;
 :class:`dagsearch.posterior.evidence.Evidence` learns them from rewards.
 """
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Self
@@ -19,10 +16,10 @@ import numpy as np
 
 from dagsearch._internal import linalg
 from dagsearch._internal.typing import FloatArray, IntArray
-from dagsearch.covariances.parameters import Learnt, changed, checked_positive
-from dagsearch.covariances.rows import Rows, SparseRows, Stacked
+from dagsearch.covariances.parameters import Learnt, changed, checked_positive, checked_variance
+from dagsearch.covariances.rows import Rows, Stacked
 from dagsearch.errors import CovarianceError
-from dagsearch.problem import Children, Problem, State
+from dagsearch.problem import Problem, State
 from dagsearch.space import Space
 
 # Step in the logarithm of a hyperparameter for central differences.
@@ -167,46 +164,6 @@ def _same(xs: Sequence[State], ys: Sequence[State]) -> FloatArray:
         return np.array(same, dtype=np.float64).reshape(len(xs), len(ys))
 
 
-class FeatureMap(Covariance):
-    """A covariance that is an inner product of feature vectors: g is linear in unknown weights.
-
-    Subclasses implement :attr:`dimension` and :meth:`features`.
-    """
-
-    @property
-    @abstractmethod
-    def dimension(self) -> int:
-        """Number of features so far; may grow as more states are seen."""
-
-    @abstractmethod
-    def features(self, states: Sequence[State]) -> SparseRows:
-        """Feature vectors of the states, as :class:`dagsearch.covariances.rows.SparseRows`.
-
-        Their weights have unit prior variance.
-        """
-
-    def added_features(self, children: Children) -> SparseRows | None:
-        """Features that each child adds to its parent's; ``None`` if all its features are as cheap."""
-        return None
-
-    def represent(self, states: Sequence[State]) -> Rows:
-        starts, columns, values = self.features(states)
-        rows = np.zeros((len(states), self.dimension))
-        # += rather than =: a row may name a feature twice.
-        np.add.at(rows, (np.repeat(np.arange(len(states)), np.diff(starts)), columns), values)
-        return rows
-
-    def cross(self, rows: Rows, others: Rows) -> FloatArray:
-        width = min(rows.shape[1], others.shape[1])  # features added since are zero in older rows
-        return np.asarray(rows[:, :width] @ others[:, :width].T, dtype=np.float64)
-
-    def variances(self, rows: Rows) -> FloatArray:
-        return np.asarray(np.einsum("ij,ij->i", rows, rows), dtype=np.float64)
-
-    def __rmul__(self, factor: float) -> "FeatureMap":
-        return ScaledFeatures([self], factor)
-
-
 # Sums and multiples -------------------------------------------------------------------------------
 
 
@@ -285,24 +242,39 @@ class Combined(Covariance):
         return f"({' + '.join(map(repr, self._parts))})"
 
 
-class ScaledFeatures(Combined, FeatureMap):
-    """A feature map times a positive number: features times its square root."""
+class Pairwise(Covariance):
+    """A covariance given as a plain function of two states.
 
-    _parts: Sequence[FeatureMap]
+    Parameters
+    ----------
+    function : callable
+        ``function(x, y)``, symmetric and positive semi-definite.
+    private : float
+        Variance of an independent offset of every state.
 
-    @property
-    def dimension(self) -> int:
-        return self._parts[0].dimension
+    Examples
+    --------
+    >>> Pairwise(lambda x, y: float(min(x, y)))([1, 2])
+    array([[1., 1.],
+           [1., 2.]])
+    """
 
-    def features(self, states: Sequence[State]) -> SparseRows:
-        return self._scaled(self._parts[0].features(states))
+    def __init__(self, function: Callable[[State, State], float], private: float = 0.0) -> None:
+        self._function = function
+        self.private = checked_variance("private", private)
 
-    def added_features(self, children: Children) -> SparseRows | None:
-        added = self._parts[0].added_features(children)
-        return added and self._scaled(added)
+    def represent(self, states: Sequence[State]) -> Rows:
+        rows = np.empty((len(states), 1), dtype=object)
+        for i, state in enumerate(states):  # a slice assignment would unpack tuples
+            rows[i, 0] = state
+        return rows
 
-    def _scaled(self, rows: SparseRows) -> SparseRows:
-        return SparseRows(rows.starts, rows.columns, math.sqrt(self.factor) * rows.values)
+    def cross(self, rows: Rows, others: Rows) -> FloatArray:
+        values = [[self._function(x, y) for y in others[:, 0]] for x in rows[:, 0]]
+        return np.array(values, dtype=np.float64).reshape(len(rows), len(others))
+
+    def __repr__(self) -> str:
+        return f"Pairwise({self._function!r}, private={self.private!r})"
 
 
 # Checks ------------------------------------------------------------------------------------------

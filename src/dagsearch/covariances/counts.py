@@ -1,9 +1,9 @@
 """What states have in common, computed from their codes.
 
 Codes have the shape ``(states, places)``. They are −1 where a place is undecided. A view is a way to describe
-a state by features that are centred: zero on average over random leaves. The features of a partial state are
-the expected ones of its random completions. States are compared by counting what they share; features are
-made only where partial orders are compared, a block at a time: an order of 100 items has 30,201 of them.
+a state by features that are centred: zero on average over random leaves. What a partial state has not decided
+adds nothing to its features. States are compared by counting what they share, because features are many: an
+order of 100 items has 30,201 of them.
 
 Rows are :class:`dagsearch.covariances.rows.Stacked`: codes, and beside them what :meth:`described` tells of
 each state.
@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from dagsearch._internal.compiled import compiled
-from dagsearch._internal.typing import BoolArray, FloatArray, IntArray
+from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.covariances.rows import Rows
 from dagsearch.problem import Layout
 from dagsearch.space.numbers import SCALES, scale_features
@@ -26,7 +26,7 @@ _MOST_FEATURES = 1200
 _MOST_EQUAL = 32
 # Number of rows after which sums are made afresh, so that rounding errors do not add up.
 _AFRESH = 64
-# Numbers in a block of features: 16 MB.
+# Signs of pairs of items in a block: 8 MB.
 _BLOCK = 2_000_000
 
 
@@ -40,10 +40,9 @@ def views_of(layout: Layout) -> "PlaceViews | OrderViews":
 class PlaceViews:
     """Views of a categorical vector: values, neighbouring values, numbers.
 
-    Values and neighbouring values are compared at their place, the latter also anywhere. At a place, two
-    states have the inner product 1 if they are equal, 0 if not, and the chance of equality if one of them is
-    undecided. Places are independent, so that of two places it is the product. Numbers are compared by where
-    they lie on several scales.
+    Values and neighbouring values are compared at their place, the latter also anywhere: 1 if they are equal,
+    0 if not, less the chance of equality; 0 if one of them is undecided. Numbers are compared by where they
+    lie on several scales.
 
     Parameters
     ----------
@@ -56,7 +55,7 @@ class PlaceViews:
     def __init__(self, categories: IntArray, numbers: Sequence[FloatArray | None] = ()) -> None:
         self.categories = np.asarray(categories, dtype=np.int64)
         self._chance = 1.0 / self.categories
-        self._pair_chance = float(self._chance[1:] @ self._chance[:-1])
+        self._pair_chance = self._chance[1:] * self._chance[:-1]
         self.names = ["value at its place"]
         pairs = self.categories[:-1] * self.categories[1:]
         if len(self.categories) > 2 and pairs.sum() <= _MOST_FEATURES:
@@ -115,9 +114,12 @@ class PlaceViews:
         sums = np.zeros((2, len(codes), len(others)))
         if min(codes.min(initial=0), others.min(initial=0)) == 0:
             common_places(codes, others, by_place, of_pairs, sums)
-        else:
-            self._add_expected(codes, others, by_place, of_pairs, sums)
-        sums -= (by_place @ self._chance + of_pairs * self._pair_chance)[:, None, None]
+            sums -= (by_place @ self._chance + of_pairs * self._pair_chance.sum())[:, None, None]
+        else:  # -2 is equal to no code
+            common_places(np.where(codes < 0, -2, codes), others, by_place, of_pairs, sums)
+            (known, pairs), (theirs, their_pairs) = _decided(codes), _decided(others)
+            sums -= (by_place * self._chance)[:, None] * known @ theirs.T
+            sums -= of_pairs[:, None, None] * (pairs * self._pair_chance @ their_pairs.T)
         width = self.numbers.width
         if self._anywhere_wanted and weights[:, 2].any():
             sums += weights[:, 2, None, None] * (more[:, width:] @ others_more[:, width:].T)
@@ -128,31 +130,14 @@ class PlaceViews:
             sums += (more[:, :width] * column[:, None]) @ others_more[:, :width].T
         return sums
 
-    def _add_expected(
-        self, codes: IntArray, others: IntArray, by_place: FloatArray, of_pairs: FloatArray, sums: FloatArray
-    ) -> None:
-        """:func:`common_places` of states that may be partial."""
-        before: float | FloatArray = 0.0
-        for place, chance in enumerate(self._chance.tolist()):
-            one, other = codes[:, place, None], others[:, place]
-            here = np.where((one >= 0) & (other >= 0), one == other, chance)
-            sums += by_place[:, place, None, None] * here + of_pairs[:, None, None] * (here * before)
-            before = here
-
     def norms(self, states: Rows, relevance: FloatArray) -> FloatArray:
         """Squared norms in each view, shape ``(states, views)``."""
         (codes, more), width = states.parts[:2], self.numbers.width
-        at_places = relevance[: codes.shape[1]] * self._equality
+        known, pairs = _decided(codes)
         found = np.empty((len(codes), len(self.names)))
-        count = min(self._first_number, 2)
-        if codes.min(initial=0) == 0:
-            norms = [float((1.0 - self._chance) @ at_places), len(self._chance) - 1 - self._pair_chance]
-            found[:, :count] = norms[:count]
-        else:
-            known = np.where(codes >= 0, 1.0, self._chance)
-            both = known[:, 1:] * known[:, :-1] - self._chance[1:] * self._chance[:-1]
-            each = np.column_stack([(known - self._chance) @ at_places, both.sum(axis=1)])
-            found[:, :count] = each[:, :count]
+        found[:, 0] = known @ ((1.0 - self._chance) * relevance[: codes.shape[1]] * self._equality)
+        if self._first_number > 1:
+            found[:, 1] = pairs @ (1.0 - self._pair_chance)
         if self._anywhere_wanted:
             found[:, 2] = np.add.reduce(more[:, width:] ** 2, axis=1)
         if width:
@@ -162,14 +147,15 @@ class PlaceViews:
         return found
 
     def _anywhere(self, codes: IntArray) -> FloatArray:
-        """Counts of neighbouring categories, centred; of partial states, expected ones."""
-        count = int(self.categories[0])
-        if codes.min(initial=0) < 0:
-            chances = np.where(codes[:, :, None] >= 0, codes[:, :, None] == np.arange(count), 1.0 / count)
-            found = chances[:, :-1].transpose(0, 2, 1) @ chances[:, 1:]
-        else:
-            found = neighbours_of(codes, count)
-        return np.asarray(found.reshape(-1, count**2) - (len(self.categories) - 1) / count**2)
+        """Counts of neighbouring categories, centred."""
+        found = neighbours_of(codes, int(self.categories[0]))
+        return np.asarray(found - found.sum(axis=1, keepdims=True) / found.shape[1])
+
+
+def _decided(codes: IntArray) -> tuple[FloatArray, FloatArray]:
+    """1 for each place that is decided, and for each two neighbouring ones."""
+    known = np.where(codes >= 0, 1.0, 0.0)
+    return known, known[:, 1:] * known[:, :-1]
 
 
 class _Numbers:
@@ -213,108 +199,57 @@ class _Numbers:
 class OrderViews:
     """Views of an order: item at its position, who comes before whom, who follows whom, who is beside whom.
 
-    Orders are decided from the front; the rest of a partial order is a random order of the remaining items.
-    A complete order has ``length`` of the ``items``.
+    Orders are decided from the front. A complete order has ``length`` of the ``items``.
     """
 
     names = ("item at its position", "before", "follows", "adjacent")
 
     def __init__(self, items: int, length: int) -> None:
         self._items, self._length = items, length
-        self._upper = np.triu_indices(items, 1)
-        width = length * items + (items + 1) ** 2 + 2 * self._upper[0].size  # number of features
-        self._at_once = max(1, _BLOCK // width)
-        # Number of neighbours in a complete order, the last and the first included.
-        edges = length if length > 1 else 0
-        # Squared norms before centring: of pairs of items, at least one is placed; in an order of two items
-        # each is beside the other on both sides.
-        pairs = length * (length - 1) / 2 + length * (items - length)
-        most = np.array([length, pairs, length + 1, 2 * edges if length == 2 else edges])
-        # By how much centring lowers inner products.
+        pairs = items * (items - 1) // 2
+        self._at_once = max(1, _BLOCK // max(pairs, 1))
+        self._total = self._numbers(np.array([length]))
+        # By how much centring lowers inner products of complete orders.
         mean, share = (items + 1) / items, 2.0 / max(items - 1, 1)
-        beside = share * (2.0 * edges - share * self._upper[0].size)
+        beside = share * (2.0 * self._total[0, 3] - share * pairs)
         self._chance = np.array([length / items, 0.0, 2.0 * (length + 1) / items - mean, beside])
-        self._norms = most - self._chance
 
-    def features(self, codes: IntArray) -> list[FloatArray]:
-        """One array per view, shape ``(states, features)``; states may be partial."""
-        n, states = self._items, len(codes)
-        open_ = codes < 0
-        free = np.ones((states, n))
-        row, place = np.nonzero(~open_)
-        free[row, codes[row, place]] = 0.0
-        left = np.maximum(free.sum(axis=1), 1.0)[:, None]
-        position = np.where(open_[:, :, None], (free / left)[:, None], np.eye(n)[codes])
-        # What two different undecided positions hold.
-        pair = free[:, :, None] * free[:, None, :] / np.maximum(left * (left - 1.0), 1.0)[:, :, None]
-        pair[:, np.arange(n), np.arange(n)] = 0.0
-        within = _joint(position[:, :-1], position[:, 1:], open_[:, :-1] & open_[:, 1:], pair)
-        # Index n is the start, and the end.
-        follows = np.zeros((states, n + 1, n + 1))
-        follows[:, :n, :n], follows[:, n, :n], follows[:, :n, n] = within, position[:, 0], position[:, -1]
-        beside = within
-        if self._length > 1:  # the last one is beside the first
-            beside = within + _joint(position[:, -1:], position[:, :1], open_[:, -1:] & open_[:, :1], pair)
-        beside = beside + beside.transpose(0, 2, 1)
-        return [
-            (position - 1.0 / n).reshape(states, -1),
-            signs_of_pairs(codes, n).astype(np.float64),
-            (follows - (1.0 - np.eye(n + 1)) / n).reshape(states, -1),
-            beside[:, self._upper[0], self._upper[1]] - 2.0 / max(n - 1, 1),
-        ]
+    def _numbers(self, decided: IntArray) -> FloatArray:
+        """How many features states have, by the number of decided positions; shape ``(states, views)``.
+
+        Of pairs of items at least one is placed; the last item of a complete order is beside the first.
+        """
+        complete = decided == self._length
+        before = decided * (decided - 1) / 2 + decided * (self._items - decided)
+        beside = np.maximum(decided - 1, 0) + (complete & (decided > 1))
+        return np.column_stack([decided, before, decided + complete, beside])
 
     def described(self, codes: IntArray) -> FloatArray:
-        """What comparing states needs beside their codes: nothing."""
-        return np.empty((len(codes), 0))
+        """Of each state the share of features that are decided, and the squared norm, in each view."""
+        numbers = self._numbers((codes >= 0).sum(axis=1))
+        shares = numbers / np.maximum(self._total, 1)
+        if self._length == 2:  # each is beside the other on both sides
+            numbers[:, 3] *= 2.0
+        return np.hstack([shares, numbers - shares**2 * self._chance])
 
     def compared(self, ours: Rows, theirs: Rows, relevance: FloatArray, weights: FloatArray) -> FloatArray:
         """Two weighted sums of the inner products in all views; positions have no relevance."""
-        codes, others = ours.parts[0], theirs.parts[0]
+        (codes, more), (others, others_more) = ours.parts[:2], theirs.parts[:2]
         grams = np.zeros((len(self.names), len(codes), len(others)))
-        if min(codes.min(initial=0), others.min(initial=0)) == 0:
-            self._count(codes, others, np.add.reduce(weights)[1] > 0.0, grams)
-        else:
-            for some in self._blocks(codes):
-                features = self.features(codes[some])
-                for rest in self._blocks(others):
-                    for gram, one, other in zip(grams, features, self.features(others[rest]), strict=True):
-                        gram[some, rest] = one @ other.T
-        return np.asarray((weights @ grams.reshape(len(grams), -1)).reshape(2, *grams.shape[1:]))
-
-    def _blocks(self, codes: IntArray) -> list[slice]:
-        """As many states at a time as may have features at once."""
-        return [slice(first, first + self._at_once) for first in range(0, len(codes), self._at_once)]
-
-    def _count(self, codes: IntArray, others: IntArray, before: bool, found: FloatArray) -> None:
-        """Write inner products of complete orders; who comes before whom only where it is wanted."""
-        common_orders(codes, others, self._items, found[0], found[2], found[3])
-        for rest in range(0, len(others) if before else 0, self._at_once):
-            theirs = signs_of_pairs(others[rest : rest + self._at_once], self._items).T
+        common_orders(codes, others, self._items, grams[0], grams[2], grams[3])
+        wanted = np.add.reduce(weights)[1] > 0.0
+        for rest in range(0, len(others) if wanted else 0, self._at_once):
+            signs = signs_of_pairs(others[rest : rest + self._at_once], self._items).T
             for some in range(0, len(codes), self._at_once):
-                ours = signs_of_pairs(codes[some : some + self._at_once], self._items)
-                found[1, some : some + self._at_once, rest : rest + self._at_once] = ours @ theirs
-        for view, chance in enumerate(self._chance):
-            found[view] -= chance
+                own = signs_of_pairs(codes[some : some + self._at_once], self._items)
+                grams[1, some : some + self._at_once, rest : rest + self._at_once] = own @ signs
+        for view, chance in enumerate(self._chance.tolist()):
+            grams[view] -= chance * more[:, view, None] * others_more[:, view]
+        return np.asarray((weights @ grams.reshape(len(grams), -1)).reshape(2, *grams.shape[1:]))
 
     def norms(self, states: Rows, relevance: FloatArray) -> FloatArray:
         """Squared norms in each view, shape ``(states, views)``."""
-        codes = states.parts[0]
-        found = np.tile(self._norms, (len(codes), 1))
-        if codes.min(initial=0) < 0:
-            for some in self._blocks(codes):
-                for view, features in enumerate(self.features(codes[some])):
-                    found[some, view] = (features * features).sum(axis=1)
-        return found
-
-
-def _joint(first: FloatArray, second: FloatArray, undecided: BoolArray, pair: FloatArray) -> FloatArray:
-    """Sum over pairs of positions of the probability of what they hold, shape ``(states, items, items)``.
-
-    ``first`` and ``second`` have the shape ``(states, pairs, items)``; ``pair`` is the probability where both
-    positions are undecided.
-    """
-    known = np.where(undecided[:, :, None], 0.0, first)
-    return np.asarray(known.transpose(0, 2, 1) @ second + undecided.sum(axis=1)[:, None, None] * pair)
+        return np.asarray(states.parts[1][:, len(self.names) :])
 
 
 @compiled
@@ -339,7 +274,8 @@ def neighbours_of(codes: IntArray, categories: int) -> FloatArray:
     found = np.zeros((len(codes), categories * categories))
     for i in range(len(codes)):
         for place in range(1, codes.shape[1]):
-            found[i, codes[i, place - 1] * categories + codes[i, place]] += 1.0
+            if codes[i, place - 1] >= 0 and codes[i, place] >= 0:
+                found[i, codes[i, place - 1] * categories + codes[i, place]] += 1.0
     return found
 
 
@@ -394,7 +330,7 @@ def common_orders(
 ) -> None:
     """Write the numbers of equal positions, of equal successors, and of equal neighbours, shape ``(a, b)``.
 
-    Successors include the start and the end, neighbours the last and the first.
+    Successors include the start and the end, neighbours the last and the first. Undecided positions are last.
     """
     n, count = a.shape[1], len(b)
     # Where the items of the second orders are; those that do not occur are far from all others. Small
@@ -402,23 +338,34 @@ def common_orders(
     rank = np.full((items, count), -2 * n, dtype=np.int32)
     for j in range(count):
         for place in range(n):
-            rank[b[j, place], j] = place
+            if b[j, place] >= 0:
+                rank[b[j, place], j] = place
     around, one = np.int32(n - 1), np.int32(1)
     for i in range(len(a)):
         same, after, near = np.zeros((3, count), dtype=np.int32)
-        for place in range(n):
-            here = np.int32(place)
-            last = place + 1 == n
-            own, other = rank[a[i, place]], rank[a[i, 0 if last else place + 1]]
+        decided = n
+        while decided > 0 and a[i, decided - 1] < 0:
+            decided -= 1
+        for place in range(decided):
+            here, own = np.int32(place), rank[a[i, place]]
             for j in range(count):
-                step = other[j] - own[j]
                 same[j] += np.int32(own[j] == here)
-                near[j] += np.int32(abs(step) == one) + np.int32(abs(step) == around)
-            if not last:
+            if place == 0:
+                for j in range(count):
+                    after[j] += np.int32(own[j] == 0)
+            if place + 1 < decided:
+                other = rank[a[i, place + 1]]
                 for j in range(count):
                     after[j] += np.int32(other[j] - own[j] == one)
-        first, final = rank[a[i, 0]], rank[a[i, n - 1]]
+            elif decided == n:  # the end; the last item is beside the first
+                other = rank[a[i, 0]]
+                for j in range(count):
+                    after[j] += np.int32(own[j] == around)
+            else:
+                continue
+            for j in range(count):
+                step = abs(other[j] - own[j])
+                near[j] += np.int32(step == one) + np.int32(step == around)
         for j in range(count):
-            equal[i, j] = same[j]
-            follows[i, j] = after[j] + (first[j] == 0) + (final[j] == around)
+            equal[i, j], follows[i, j] = same[j], after[j]
             beside[i, j] = near[j] if n > 1 else 0  # each of two items is beside the other on both sides

@@ -10,8 +10,8 @@ import numpy as np
 
 from dagsearch._internal.order import in_order
 from dagsearch._internal.typing import FloatArray, IntArray
-from dagsearch.covariances.base import FeatureMap, Gradient
-from dagsearch.covariances.parameters import checked_variance
+from dagsearch.covariances.base import Covariance, Gradient
+from dagsearch.covariances.parameters import changed, checked_positive, checked_variance
 from dagsearch.covariances.rows import Rows, SparseRows
 from dagsearch.errors import CovarianceError
 from dagsearch.problem import Children, Problem, State
@@ -59,11 +59,12 @@ class Index(dict[Hashable, int]):
         return self[item]
 
 
-class Overlap(FeatureMap):
+class Overlap(Covariance):
     """How many items two states share: |x ∩ y| + bias, the covariance of the paper's experiments.
 
     Equivalently, g is the sum of one unknown weight per item of the state, an unknown constant of variance
-    ``bias`` that all states share, and an independent offset of variance ``private`` per state.
+    ``bias`` that all states share, and an independent offset of variance ``private`` per state. So it is an
+    inner product of features, and its cost per reward need not grow with the number of rewards.
 
     Parameters
     ----------
@@ -95,16 +96,46 @@ class Overlap(FeatureMap):
     ) -> None:
         self._items = items_of if items is None else items
         self._added_items = added_items
-        self.bias = checked_variance("bias", bias)
-        self.private = checked_variance("private", private)
-        self._learn(private=("private", 1.0))
+        self.bias, self.own = checked_variance("bias", bias), checked_variance("private", private)
+        self.factor = 1.0
+        self._learn(own=("private", 1.0))
         self._index = Index()
         # For problems whose actions are the features that they add.
         self._column_of_feature: IntArray | None = None
 
+    @property
+    def private(self) -> float:  # type: ignore[override]
+        return self.factor * self.own
+
+    def __rmul__(self, factor: float) -> "Overlap":
+        """Scale everything; the factor is learnt."""
+        factor = checked_positive("the factor of a covariance", factor)
+        scaled = changed(self, factor=factor * self.factor)
+        scaled._learn(factor=("scale", 1.0), own=("private", 1.0))
+        return scaled
+
+    def represent(self, states: Sequence[State]) -> Rows:
+        starts, columns, values = self._features(states)
+        rows = np.zeros((len(states), self.dimension))
+        # += rather than =: a row may name a feature twice.
+        np.add.at(rows, (np.repeat(np.arange(len(states)), np.diff(starts)), columns), values)
+        return rows
+
+    def cross(self, rows: Rows, others: Rows) -> FloatArray:
+        width = min(rows.shape[1], others.shape[1])  # features added since are zero in older rows
+        return np.asarray(self.factor * (rows[:, :width] @ others[:, :width].T))
+
+    def variances(self, rows: Rows) -> FloatArray:
+        return np.asarray(self.factor * np.einsum("ij,ij->i", rows, rows))
+
     def value_and_gradient(self, rows: Rows) -> tuple[FloatArray, Gradient]:
         matrix = self.cross(rows, rows) + self.private * np.eye(len(rows))
-        return matrix, lambda weights: np.array([self.private * weights.trace()] if self._learnt else [])
+
+        def gradient(weights: FloatArray) -> FloatArray:
+            own = {"factor": np.vdot(weights, matrix), "own": self.private * weights.trace()}
+            return np.array([own[name] for name in self._learnt])
+
+        return matrix, gradient
 
     @classmethod
     def of(cls, problem: Problem, bias: float = 0.0, private: float = 1.0) -> "Overlap":
@@ -129,9 +160,17 @@ class Overlap(FeatureMap):
 
     @property
     def dimension(self) -> int:
+        """Number of features so far; grows as more items are seen."""
         return len(self._index) + 1
 
     def features(self, states: Sequence[State]) -> SparseRows:
+        """Feature vectors of the states. Their weights have unit prior variance."""
+        return self._scaled(self._features(states))
+
+    def _scaled(self, rows: SparseRows) -> SparseRows:
+        return rows._replace(values=math.sqrt(self.factor) * rows.values)
+
+    def _features(self, states: Sequence[State]) -> SparseRows:
         starts, columns, values = self._rows([list(in_order(self._items(state))) for state in states])
         if self.bias > 0.0:
             values, columns = (
@@ -142,15 +181,15 @@ class Overlap(FeatureMap):
         return SparseRows(starts, columns, values)
 
     def added_features(self, children: Children) -> SparseRows | None:
+        """Features that each child adds to its parent's; ``None`` if all its features are as cheap."""
         if self._added_items is None:
             return None
         features = getattr(children.actions, "array", None)
         if features is not None and self._column_of_feature is not None:
-            return SparseRows(
-                np.arange(features.size + 1), self._column_of_feature[features], np.ones(features.size)
-            )
+            columns = self._column_of_feature[features]
+            return self._scaled(SparseRows(np.arange(columns.size + 1), columns, np.ones(columns.size)))
         added = self._added_items(children.parent, children.actions)
-        return self._rows([list(in_order(items)) for items in added])
+        return self._scaled(self._rows([list(in_order(items)) for items in added]))
 
     def _rows(self, items_by_row: Sequence[Collection[Hashable]]) -> SparseRows:
         starts = np.zeros(len(items_by_row) + 1, dtype=np.int64)
@@ -160,4 +199,5 @@ class Overlap(FeatureMap):
         return SparseRows(starts, columns, np.ones(columns.size))
 
     def __repr__(self) -> str:
-        return f"Overlap(bias={self.bias!r}, private={self.private!r})"
+        scale = f"{self.factor!r} * " if "factor" in self._learnt else ""
+        return f"{scale}Overlap(bias={self.bias!r}, private={self.own!r})"

@@ -3,9 +3,8 @@ r"""A covariance for whatever the choices are: several views of a state, each we
 ==========  ===========  ==================  =====================================================
 symbol      code         shape               meaning
 ==========  ===========  ==================  =====================================================
-φ_v(x)      features     ``(features,)``     view v of a state: expected features of its random
-                                             completions, centred, and scaled so that random leaves
-                                             have unit norm on average
+φ_v(x)      features     ``(features,)``     view v of a state: what it has decided, centred, and scaled
+                                             so that random leaves have unit norm on average
 w           relevance    ``(places,)``       weight of each place in the first view of a vector,
                                              and of each that holds numbers in their views
 a_v         linear       ``(views,)``        variance of a trend that is linear in view v
@@ -16,11 +15,9 @@ b           nonlinear    —                   variance of a remainder that fall
 The covariance is bias + Σ_v a_v φ_v(x)·φ_v(y) + b exp(−½ Σ_v θ_v |φ_v(x) − φ_v(y)|²). A view that explains
 nothing has its a_v and θ_v learnt to be small, and is then left out of the computation.
 
-Of names only equality counts: relabelling the categories of a place changes nothing. Numbers are also
-compared by where they lie on scales (:mod:`dagsearch.space.numbers`). g of a partial state is what its random
-completions earn as far as the trend goes.
-
-States are compared by what their codes share, see :mod:`dagsearch.covariances.counts`.
+For names, only equality matters: relabelling the categories of a place changes nothing. Numbers are also
+compared by where they lie on scales (:mod:`dagsearch.space.numbers`). States are compared by what their codes
+share, see :mod:`dagsearch.covariances.counts`.
 """
 
 from collections.abc import Sequence

@@ -1,12 +1,12 @@
 """Score models: the Gaussian belief over the generative scores g, given the rewards so far.
 
 Two solvers of one protocol: the same covariance and the same rewards give the same belief.
-:class:`WeightScores` takes covariances that are feature maps, at O(d²) per reward. :class:`FunctionScores`
+:class:`WeightScores` takes an overlap, at O(d²) per reward. :class:`FunctionScores`
 takes any covariance, at O(n²) for a reward after n leaves; from many leaves on, :class:`InducedScores`
 approximates it at a constant cost.
 """
 
-from dagsearch.covariances import Covariance, FeatureMap
+from dagsearch.covariances import Covariance, Overlap
 from dagsearch.posterior.base import JointScores, MeanFunction, Scores
 from dagsearch.posterior.function import FunctionScores
 from dagsearch.posterior.landmarks import InducedScores
@@ -34,6 +34,6 @@ def scores_for(
 
     ``options`` is the number of children of the root, each of which may have features of its own.
     """
-    if isinstance(covariance, FeatureMap) and max(covariance.dimension, options) <= _MOST_FEATURES:
+    if isinstance(covariance, Overlap) and max(covariance.dimension, options) <= _MOST_FEATURES:
         return WeightScores(covariance, noise, mean)
     return FunctionScores(covariance, noise, mean)

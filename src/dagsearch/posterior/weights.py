@@ -1,4 +1,4 @@
-r"""Scores in weight space: g(x) = φ(x)·w + ε_x for covariances that are feature maps.
+r"""Scores in weight space: g(x) = φ(x)·w + ε_x for covariances that are inner products of features.
 
 ==========  ==================  ================  ==================================================
 symbol      code                shape             meaning
@@ -36,7 +36,7 @@ import numpy as np
 
 from dagsearch._internal.arrays import grown
 from dagsearch._internal.typing import FloatArray, IntArray
-from dagsearch.covariances import Covariance, FeatureMap
+from dagsearch.covariances import Covariance, Overlap
 from dagsearch.covariances.rows import SparseRows
 from dagsearch.posterior.base import JointScores, MeanFunction, offsets, prior_means
 from dagsearch.posterior.belief import WeightBelief, project, project_added
@@ -89,17 +89,17 @@ class WeightScores(LinearScores):
 
     Parameters
     ----------
-    covariance : FeatureMap
-        A covariance with features, such as :class:`dagsearch.covariances.Overlap`.
+    covariance : Overlap
+        The covariance, which is an inner product of features.
     noise : float
         Variance λ of a reward around its leaf's g.
     mean : float or callable
         Prior mean of g.
     """
 
-    covariance: FeatureMap
+    covariance: Overlap
 
-    def __init__(self, covariance: FeatureMap, noise: float, mean: MeanFunction = 0.0) -> None:
+    def __init__(self, covariance: Overlap, noise: float, mean: MeanFunction = 0.0) -> None:
         super().__init__(covariance, noise, mean)
         self._belief = WeightBelief()
         self._starts = np.zeros(1, dtype=np.int64)
@@ -107,7 +107,7 @@ class WeightScores(LinearScores):
         self._values = np.zeros(0)
 
     def refitted(self, covariance: Covariance, noise: float, states: Sequence[State]) -> "WeightScores":
-        assert isinstance(covariance, FeatureMap)
+        assert isinstance(covariance, Overlap)
         fresh = WeightScores(covariance, noise, self._prior_mean)
         fresh.track(states)
         return fresh
@@ -121,7 +121,8 @@ class WeightScores(LinearScores):
         self._columns, self._values = grown(self._columns, total), grown(self._values, total)
         self._starts[new.start + 1 : new.stop + 1] = old + rows.starts[1:]
         self._columns[old:total], self._values[old:total] = rows.columns, rows.values
-        self._mean[new], self._variance[new] = self._node_moments(np.arange(new.start, new.stop))
+        mean, var = project(rows, np.arange(len(states)), self._belief.arrays)
+        self._mean[new], self._variance[new] = self._prior[new] + mean, var + self.covariance.private
 
     def _features(self, states: Sequence[State]) -> SparseRows:
         """Features of states; there are weights for all of them."""

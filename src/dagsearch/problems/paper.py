@@ -6,7 +6,7 @@ from functools import cache
 import numpy as np
 
 from dagsearch._internal.typing import FloatArray
-from dagsearch.covariances import FeatureMap, Overlap
+from dagsearch.covariances import Overlap
 from dagsearch.problem import MAX, MIN
 from dagsearch.problems.subsets import Subset, Subsets
 
@@ -41,7 +41,7 @@ class Synthetic(Subsets):
         """Its reward."""
 
     @property
-    def covariance(self) -> FeatureMap:
+    def covariance(self) -> Overlap:
         """The covariance that the rewards were drawn from."""
         return 1.0 / (self.k + 1) * Overlap.of(self, bias=1.0, private=0.0)
 
