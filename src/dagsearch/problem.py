@@ -5,7 +5,6 @@ Four methods are enough. Optional members are looked up by name (see :class:`Pro
 """
 
 import inspect
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -142,26 +141,23 @@ def has_costly_steps(problem: Any) -> bool:
     return callable(getattr(problem, "expand", None)) and not isinstance(problem, type)
 
 
-class DefinedByRun(ABC):
+@runtime_checkable
+class DefinedByRun(Protocol):
     """A problem whose leaf is known only when it has been evaluated, as that of a function that chooses.
 
     What is proposed is a suggestion. What was really evaluated is told with the reward, and the problem
     learns from it which choices there are.
     """
 
-    @abstractmethod
     def evaluate(self, leaf: State) -> tuple[State, float]:
         """The leaf that a suggestion leads to, and its reward: the expensive call."""
 
-    @abstractmethod
     def learn(self, leaf: State, failed: bool = False) -> State:
         """Learn from a leaf that was evaluated or has failed; returns it as it is to be known from now on."""
 
-    @abstractmethod
     def unlearnt(self) -> "DefinedByRun":
         """The same problem before anything was learnt: every search learns for itself."""
 
-    @abstractmethod
     def samples(self) -> Sequence[State]:
         """Leaves like those that were learnt, by which covariances are scaled."""
 

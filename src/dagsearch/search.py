@@ -186,6 +186,7 @@ class Search(Session[Proposal]):
             self._reopen([row for row, before in zip(pending, closed, strict=True) if not before])
         return self._next()
 
+    @one_thread()
     def tell(
         self,
         evaluated: Proposal | State,
@@ -194,6 +195,8 @@ class Search(Session[Proposal]):
         *,
         leaf: State = None,
         note: Any = None,
+        known: bool = False,
+        replayed: tuple[float, Mapping[str, Any] | None] | None = None,
     ) -> Evaluation:
         """Learn a leaf's reward.
 
@@ -212,33 +215,17 @@ class Search(Session[Proposal]):
             :meth:`dagsearch.problems.FunctionProblem.evaluate` returns.
         note : optional
             Anything; it is written to the journal with the reward, as text where JSON has no such type.
-        """
-        return self.take(evaluated, reward, noise, leaf=leaf, note=note)
-
-    @one_thread()
-    def take(
-        self,
-        evaluated: Proposal | State,
-        reward: float,
-        noise: float | None = None,
-        *,
-        leaf: State = None,
-        note: Any = None,
-        known: bool = False,
-        seconds: float | None = None,
-        recorded: Mapping[str, Any] | None = None,
-    ) -> Evaluation:
-        """:meth:`tell`, also of a reward that was ``known`` before the search, or that a journal holds.
-
-        ``seconds`` says when it was told. ``recorded`` are the hyperparameters that were learnt after it;
-        empty if none were.
+        known : bool
+            Whether the reward was known before the run, so that it does not count as an evaluation.
+        replayed : (seconds, hyperparameters), optional
+            When a journal says that it was told, and what was learnt after it; empty if nothing was.
         """
         proposal = evaluated if isinstance(evaluated, Proposal) else None
         if leaf is None:
             leaf = self.space.as_leaf(evaluated) if proposal is None else proposal.leaf
         reward = checked_reward(reward, leaf)
         noise = None if noise is None else checked_noise(noise)
-        seconds = self.data.clock() if seconds is None else seconds
+        seconds, recorded = (self.data.clock(), None) if replayed is None else replayed
         if proposal is not None:
             self.space.remember(proposal.actions)
         leaf = self.space.learn(leaf)

@@ -286,14 +286,13 @@ class Replay(Recorder):
         row = search.index.leaf(search.space.learn(leaf))
         self._compare(content["expected"], search.index.score(row))
         with suppress(CovarianceError):  # this reward was refused in the recorded run, too
-            search.take(
+            search.tell(
                 evaluated,
                 content["reward"],
                 content["noise"],
                 leaf=leaf,
                 known=content.get("known") is True,
-                seconds=content["seconds"],
-                recorded=learnt,
+                replayed=(content["seconds"], learnt),
             )
 
     def _compare(self, recorded: Sequence[float], now: Sequence[float]) -> None:

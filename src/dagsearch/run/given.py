@@ -54,7 +54,7 @@ class Given(NamedTuple):
             if before[result] > 0:
                 before[result] -= 1
             else:
-                search.take(leaf, reward, known=True)
+                search.tell(leaf, reward, known=True)
         evaluated = {key(one.leaf) for one in search.history}
         for first in self.start:
             leaf = first.leaf if search.space.by_run is None else search.space.as_leaf(dict(first.leaf))
