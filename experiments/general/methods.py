@@ -65,7 +65,9 @@ def _searched(
             scores.append(evaluation.best_reward)
             continue
         seconds += time.process_time() - began
-        scores.append(truth.reward(evaluation.recommended))
+        best = search.incumbent()
+        assert best is not None
+        scores.append(truth.reward(best.leaf))
         began = time.process_time()
     seconds += time.process_time() - began - timed.seconds
     return Run(np.array(scores), seconds)

@@ -110,17 +110,10 @@ class Evaluation:
     predicted: Gaussian | None = field(default=None, compare=False, repr=False)
     """Belief over the reward just before it was told, its noise included; ``None`` if the model knew no
     reward yet or learns nothing from rewards but their mean."""
-    recommended: State = field(default=None, compare=False, repr=False)
-    """The leaf that the search would have recommended then, this reward included: the one with the largest
-    reward, or with the best mean g where noise is learnt."""
     row: int = field(default=-1, compare=False, repr=False)
     """Number of the leaf in the index of the search."""
     known: bool = field(default=False, repr=False)
     """Whether the reward was given as known, so that it does not count as an evaluation of the run."""
-
-    def recommend(self, leaf: State) -> None:
-        """Set what is known only when the reward has been learnt."""
-        object.__setattr__(self, "recommended", leaf)
 
 
 @dataclass(frozen=True)

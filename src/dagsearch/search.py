@@ -248,15 +248,11 @@ class Search(Session[Proposal]):
             self.index.table.closed[row] = not self.repeats
             self._failed.discard(row)
             self.data.add(evaluation)
-            try:
-                ready = self.posterior.admit(Episode(path, row, reward, noise, leaf))
-                covariance = self.posterior.scores.covariance
-                if self.space.grow() and covariance is not None and covariance.reads_codes:
-                    self.posterior.rebind(standardized(covariance.bind(self.space), self.space), len(ready))
-                self._learn(ready, recorded)
-            finally:
-                best = self.incumbent()
-                evaluation.recommend(None if best is None else best.leaf)
+            ready = self.posterior.admit(Episode(path, row, reward, noise, leaf))
+            covariance = self.posterior.scores.covariance
+            if self.space.grow() and covariance is not None and covariance.reads_codes:
+                self.posterior.rebind(standardized(covariance.bind(self.space), self.space), len(ready))
+            self._learn(ready, recorded)
         return evaluation
 
     def _compare_rewards(self, leaf: State, row: int, reward: float) -> None:

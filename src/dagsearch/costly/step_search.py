@@ -134,8 +134,6 @@ class StepSearch(Session[StepProposal]):
             edges.take(pending.number, arrival)
             self._learn(place)
             self.data.add(evaluation)
-            best = edges.best_node()
-            evaluation.recommend(None if best < 0 else edges.states[best])
         return evaluation
 
     def _learn(self, place: int) -> None:
