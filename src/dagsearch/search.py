@@ -36,6 +36,7 @@ from dagsearch.recorder import Recorder
 from dagsearch.results import Belief, Evaluation, Gaussian, Line, Proposal, Result
 from dagsearch.session import Session
 from dagsearch.space import Space
+from dagsearch.space.walks import passed
 from dagsearch.values.backups import Backup, MomentMatching
 from dagsearch.values.explored import Explored
 from dagsearch.values.increments import Increments
@@ -270,18 +271,20 @@ class Search(Session[Proposal]):
             )
 
     def _known(self, proposal: Proposal) -> Proposal | None:
-        """The pending proposal that is equal to this one; else the way that it describes, if it is one."""
+        """The pending proposal that is equal to this one; else this one, if it describes a way."""
         index = self.data.find(proposal.leaf, proposal)
         pending = None if index is None else self.data.pending[index]
         if pending is proposal or (pending is not None and proposal.actions in (pending.actions, ())):
             return pending
-        found = Proposal(proposal.leaf, proposal.actions)
-        return found if self._describes(found) else None
+        return proposal if self._describes(proposal) else None
 
     def _describes(self, proposal: Proposal) -> bool:
-        """Whether the proposal's actions lead from the root to its leaf."""
+        """Whether the proposal's actions lead from the root to its leaf, and its path is the way there."""
         reached = self.space.replayed(proposal.actions)
-        return reached is not None and self.space.same(reached, proposal.leaf)
+        if reached is None or not self.space.same(reached, proposal.leaf):
+            return False
+        states = passed(self.problem, proposal.actions) if proposal.path else ()
+        return list(proposal.path) == [self.index.find(state) for state in states[: len(proposal.path)]]
 
     def _way(self, leaf: State) -> tuple[Action, ...] | None:
         """The actions to a leaf that was told without any; ``None`` if they are not known."""

@@ -175,3 +175,11 @@ def test_bad_constants_are_named(c):
         baselines.uct(ds.problems.TicTacToe(), c=c)
     with pytest.raises(ValueError, match="c2 must be finite"):
         baselines.uct_rave(ds.problems.Synthetic(seed=0), c2=c)
+
+
+def test_a_reward_is_averaged_along_the_path_of_a_proposal_that_is_no_longer_pending():
+    search = baselines.uct(ds.problems.TicTacToe(), seed=0)
+    proposal = search.ask()
+    search.forget(proposal)
+    search.tell(proposal, 5.0)
+    assert search.belief(search.problem.root()).v.mean == 5.0
