@@ -252,7 +252,7 @@ def _no_reward(subset: frozenset[int]) -> float:
 def _run_of(method: str, number: int, search: Search, steps: int) -> Run:
     best = max(search.history, key=lambda evaluation: evaluation.reward)
     once = float("nan")
-    if search.descended is not None:
+    if search.explored is not None:
         graph = search.explored.graph
         once = float(np.mean(graph.visits[graph.children(search.explored.root)] == 1))
     rows = _rows(method, number, search, steps)

@@ -170,7 +170,7 @@ def _parts(search: Search, kind: str) -> tuple[Any, ...]:
     if kind == "evidence":
         return (search.posterior.evidence,)
     if kind == "backup":
-        return () if search.descended is None else (search.descended.backup,)
+        return () if search.explored is None else (search.explored.backup,)
     if kind == "climb":
         return tuple(one for one in search.portfolio.proposers if isinstance(one, Climb))
     descent = search.portfolio.descent  # the rest is "rollout"; the initial leaves are by uniform ones

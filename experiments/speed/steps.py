@@ -134,7 +134,7 @@ def step_times(
 
 def size_of(search: Search) -> tuple[int, int]:
     """Nodes and edges; a search that does not descend has leaves and no edges."""
-    if search.descended is None:
+    if search.explored is None:
         return len(search.index.states), 0
     graph = search.explored.graph
     return len(graph), int(graph.count[: len(graph)].sum())

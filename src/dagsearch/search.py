@@ -102,24 +102,25 @@ class Search(Session[Proposal]):
         self.portfolio = Portfolio.of(proposers, standardize)
         space = Space.of(problem)
         check_parts(space, scores, self.portfolio, backup, increments, evidence)
-        descent, self.descended = self.portfolio.descent, cast(Explored | None, None)
+        descent, self.explored = self.portfolio.descent, cast(Explored | None, None)
+        """The DAG that descents have explored, with values that may be stale; ``None`` without descents."""
         if descent is None:
             self.index = Index(space, scores)
         else:
-            self.index = self.descended = Explored(space, scores, backup or MomentMatching(), increments)
+            self.index = self.explored = Explored(space, scores, backup or MomentMatching(), increments)
             descent.prepare(space)
         self.posterior = Posterior(self.index, evidence, standardize, repeats)
         self.data = Data(self.index.key)
         self.problem, self.space, self.deadline = space.problem, space, self.index.deadline
         self.repeats, self.seed, self.asked = repeats, seed_of(seed), 0
         self._view = View(
-            self.posterior, self.index, self.data, Remaining(self.index), self.incumbent, self.descended
+            self.posterior, self.index, self.data, Remaining(self.index), self.incumbent, self.explored
         )
         self._failed: set[int] = set()  # rows of leaves that will not be evaluated
         self.record_with(Recorder())
-        if self.descended is not None:
+        if self.explored is not None:
             with one_thread():
-                self.descended.current()
+                self.explored.current()
         wiring.record(self, journal, "Search", {})
 
     # Asking and telling ----------------------------------------------------------------------------
@@ -138,8 +139,8 @@ class Search(Session[Proposal]):
     def _learn(self, episodes: Sequence[Episode], recorded: Mapping[str, Any] | None = None) -> None:
         """Condition the posterior on rewards; values read from then on include them."""
         refused = self.posterior.condition(episodes, recorded)
-        if self.descended is not None:
-            self.descended.learnt(episodes)
+        if self.explored is not None:
+            self.explored.learnt(episodes)
         if refused:
             raise refused[0]
 
@@ -154,8 +155,8 @@ class Search(Session[Proposal]):
             except (SearchExhausted, OutOfTime) as over:
                 self.portfolio.state = turn  # nobody has used it, and a resumed search does not know of it
                 if isinstance(over, SearchExhausted):  # no further reward will come
-                    if self.descended is not None:
-                        self.descended.complete()
+                    if self.explored is not None:
+                        self.explored.complete()
                     self.settle(exhausted=True)
                 raise
             self.add_pending(proposal)
@@ -340,8 +341,8 @@ class Search(Session[Proposal]):
         proposal = self.data.pending.pop(index)
         self._outdated()
         row = self.index.find(proposal.leaf)
-        if self.descended is not None and proposal.path:
-            self.descended.graph.visits[list(proposal.path)] -= 1
+        if self.explored is not None and proposal.path:
+            self.explored.graph.visits[list(proposal.path)] -= 1
         if not again:
             rows = [row] if leaf is None else [row, self.index.leaf(self.space.learn(leaf, failed=True))]
             self.index.table.closed[rows] = True
@@ -358,7 +359,7 @@ class Search(Session[Proposal]):
         row = self.index.find(leaf)
         if all(episode.leaf != row for episode in self.posterior.told):
             raise ValueError(f"{leaf!r} was not told: there is no reward to take back")
-        if not self.posterior.scores.is_joint or self.descended is not None:
+        if not self.posterior.scores.is_joint or self.explored is not None:
             raise ValueError(
                 "only a search with a model of g and without descents can take a reward back: what a descent "
                 "has added up cannot be taken apart. Make a new search, and tell it the other rewards"
@@ -382,8 +383,8 @@ class Search(Session[Proposal]):
             self._learn(self.posterior.settle())
 
     def _outdated(self) -> None:
-        if self.descended is not None:
-            self.descended.outdated()
+        if self.explored is not None:
+            self.explored.outdated()
 
     def _reopen(self, rows: Sequence[int]) -> None:
         """Let leaves be evaluated again; what a back-up has closed above them is for the next one to say."""
@@ -497,16 +498,10 @@ class Search(Session[Proposal]):
     @property
     def values(self) -> Explored:
         """The DAG that descents have explored, with current values; an error without descents."""
-        if self.descended is None:
+        if self.explored is None:
             raise ValueError("this search does not descend: it has no DAG and no values v, only g")
         self.without_fantasies()
-        return self.descended.current()
-
-    @property
-    def explored(self) -> Explored:
-        """The DAG that descents have explored; its values may be stale."""
-        assert self.descended is not None, "only a search that descends has a DAG"
-        return self.descended
+        return self.explored.current()
 
     @one_thread()
     def belief(self, state: State) -> Belief:
@@ -515,7 +510,7 @@ class Search(Session[Proposal]):
         v of an inner state is known in searches that descend, as :meth:`paper` makes them.
         """
         state = self.space.as_state(state)
-        if self.descended is not None:
+        if self.explored is not None:
             return self.values.belief(self.posterior, state)
         self.without_fantasies()
         mean, variance = self.posterior.predict([state])
@@ -543,7 +538,7 @@ class Search(Session[Proposal]):
         In a search that does not descend, the path to the best leaf.
         """
         problem, states, actions, explored = self.problem, [self.problem.root()], list[Action](), 0
-        best = None if self.descended is not None else self.incumbent()
+        best = None if self.explored is not None else self.incumbent()
         known = () if best is None or best.actions is None else best.actions
         while len(problem.actions(states[-1])) > 0:
             if len(actions) < len(known):
@@ -583,8 +578,8 @@ class Search(Session[Proposal]):
         }
         if best is None:
             return Result(None, None, None, None, None, **fields)
-        value = None if self.descended is None else self.belief(self.problem.root()).v
-        if self.descended is not None and self.descended.graph.adversarial:
+        value = None if self.explored is None else self.belief(self.problem.root()).v
+        if self.explored is not None and self.explored.graph.adversarial:
             line = self.recommend()
             reward = self._mean_reward(line.states[-1])
             return Result(line.states[-1], line.actions, reward, value, None, **fields, game=True)

@@ -35,8 +35,8 @@ from tests.durable.crashes.layer import watched
 
 def state(search):
     """All that decides what happens next, as the next proposer reads it."""
-    if search.descended is not None:
-        search.descended.current()
+    if search.explored is not None:
+        search.explored.current()
     return state_as_read(search)
 
 

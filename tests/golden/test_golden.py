@@ -50,7 +50,7 @@ def test_a_method_of_the_experiments_ends_where_it_ended(name, make):
     search = make()
     leaves = [repr(sorted(e.actions)) for e in search.steps(40)]
     assert hashlib.sha256("".join(leaves).encode()).hexdigest()[:12] == BASELINES[name][0]
-    if search.descended is not None:
+    if search.explored is not None:
         assert search.belief(search.problem.root()).v.mean == pytest.approx(BASELINES[name][1], abs=1e-6)
 
 

@@ -15,7 +15,7 @@ def history(search):
 def state(search):
     """All that decides what happens next."""
     index, count, arrays = search.index, len(search.index.states), [search.index.table.closed]
-    if search.descended is not None:
+    if search.explored is not None:
         graph = search.explored.graph
         arrays += [graph.level, graph.visits, graph.count, graph.v_mean, graph.v_var]
     return [

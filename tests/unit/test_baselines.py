@@ -128,7 +128,7 @@ def test_random_search_and_greedy_are_floors():
     problem = ds.problems.Synthetic(seed=0)
     random = baselines.random_search(problem, seed=0)
     random.run(50)
-    assert random.descended is None
+    assert random.explored is None
     rewards = [e.reward for e in baselines.greedy(problem, seed=0).steps(150)]
     assert np.mean(rewards[100:]) > np.mean(rewards[:50])
 

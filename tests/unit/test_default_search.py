@@ -279,7 +279,7 @@ def test_no_value_is_stated_where_none_is_known():
 
 def test_a_search_that_does_not_descend_has_no_dag():
     search = known(counting(), 12)
-    assert search.descended is None
+    assert search.explored is None
     assert [*search.index.states] == [one.leaf for one in search.history]  # leaves, and nothing else
     partial, leaf = search.belief(frozenset({3})), search.belief(search.history[0].leaf)
     assert partial.v is None

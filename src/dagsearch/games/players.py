@@ -44,8 +44,10 @@ class Opinion:
 
 def opinions(search: Search) -> list[Opinion]:
     """What a search believes about each move at its root, in the order of the problem's actions."""
-    explored, graph, descent = search.explored, search.explored.graph, search.portfolio.descent
-    assert descent is not None, "a player descends"
+    explored, descent = search.explored, search.portfolio.descent
+    assert explored is not None, "a player descends"
+    assert descent is not None
+    graph = explored.graph
     descent.expansion.expand(explored, explored.root)
     explored.outdated()
     options = descent.expansion.options(search.values, explored.root)
@@ -225,7 +227,8 @@ class _Game(NamedTuple):
 def _replay(search: Search, game: _Game) -> None:
     """Let a search repeat a descent of another search, and tell it the reward."""
     explored, descent = search.explored, search.portfolio.descent
-    assert descent is not None, "a player descends"
+    assert explored is not None, "a player descends"
+    assert descent is not None
     leaf, chosen = search.space.replayed(game.actions), game.actions[: game.descended]
     path = follow(explored, descent.expansion, chosen)
     descent.expansion.expand(explored, path[-1])

@@ -86,7 +86,7 @@ class JournalRecorder(Recorder):
 
     def _value(self) -> list[float] | None:
         """Mean and variance of the root's v in units of the reward; only a game's page needs it."""
-        explored, posterior = self._search.descended, self._search.posterior
+        explored, posterior = self._search.explored, self._search.posterior
         if explored is None or not explored.graph.adversarial or not posterior.informed:
             return None
         return list(map(float, posterior.in_reward_units(explored.value(explored.root))))

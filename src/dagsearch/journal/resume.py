@@ -250,7 +250,7 @@ class Replay(Recorder):
     def _ask(self, content: Mapping[str, Any]) -> None:
         """Make the recorded leaf pending; a descent is made again, for what it adds to the DAG."""
         search, (leaf, actions) = self._search, self._walked(content)
-        if search.descended is not None:
+        if search.explored is not None:
             with suppress(SearchExhausted):
                 proposal = search.ask()
                 if search.space.same(proposal.leaf, leaf):
@@ -265,7 +265,7 @@ class Replay(Recorder):
 
     def _settle(self, exhausted: bool) -> None:
         """Learn what was held back; an ask that found no leaf is made again where it has changed the DAG."""
-        if not exhausted or self._search.descended is None:
+        if not exhausted or self._search.explored is None:
             return self._search.settle()
         with suppress(SearchExhausted):
             self._search.ask()

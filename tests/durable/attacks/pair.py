@@ -175,8 +175,8 @@ def knowledge(search: Search) -> Sequence[Any]:
     search.belief(search.problem.root())  # pending leaves are left out of the belief
     index = search.index
     arrays: list[Any] = [index.table.closed]
-    if search.descended is not None:
-        search.descended.outdated()  # as before the next decision: new leaves may prove values
+    if search.explored is not None:
+        search.explored.outdated()  # as before the next decision: new leaves may prove values
         graph = search.values.graph
         arrays += [graph.level, graph.visits, graph.count, graph.v_mean, graph.v_var]
     index.scores.refresh()

@@ -176,7 +176,7 @@ class World(Pair):
         ``forks`` says what children do that evaluations fork; none of them may go on with the search.
         """
         before = self._number_of_events()
-        if self.search.descended is not None and isinstance(self.search.descended.backup, WithProofs):
+        if self.search.explored is not None and isinstance(self.search.explored.backup, WithProofs):
             forks = None  # a proof computes rewards itself: those of a game's rules, which do not fork
         with nullcontext() if forks is None else _forking(self.search.problem, forks):
             stop = Stop(seconds=_LONGEST_RUN) if steer else None
