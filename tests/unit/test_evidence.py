@@ -114,7 +114,7 @@ def test_known_hyperparameters_are_found_again():
     rewards = np.linalg.cholesky(matrix) @ rng.normal(size=len(leaves))
     observed = by_leaf(rows.__getitem__, list(range(len(leaves))), rewards, [None] * len(leaves))
     guess = SetKernel(Nearness(problem.positions)).bind(problem)
-    found, noise = Evidence().maximise(guess, FIXED, observed, rng)
+    found, noise = Evidence().maximise(LogPosterior(guess, FIXED, observed), rng)
     values = {parameter.name: parameter.value for parameter in found.hyperparameters}
     assert noise == FIXED.value
     assert values["distance between items"] == pytest.approx(3.0, rel=0.35)
@@ -137,7 +137,7 @@ def test_few_rewards_settle_nothing():
     problem, leaves, rewards = data(count=4)
     covariance = SetKernel().bind(problem)
     observed = by_leaf(covariance.represent(leaves).__getitem__, list(range(4)), rewards, [None] * 4)
-    found, _ = Evidence().maximise(covariance, FIXED, observed, np.random.default_rng(0))
+    found, _ = Evidence().maximise(LogPosterior(covariance, FIXED, observed), np.random.default_rng(0))
     for parameter in found.hyperparameters:
         assert abs(np.log(parameter.value / parameter.median)) < 1.5 * parameter.deviation
 
@@ -238,7 +238,7 @@ def test_draws_of_hyperparameters_are_nowhere_wider_than_the_prior():
     units = 0.05 * np.eye(len(now))
     curvature = [(loss(one) + loss(-one) - 2.0 * loss(0.0 * one)) / 0.05**2 for one in units]
     assert min(curvature) < 0.0  # in units of the prior; else this tests nothing
-    drawn = Evidence().plausible(covariance, FIXED, observed, 4_000, np.random.default_rng(0))
+    drawn = Evidence().plausible(LogPosterior(covariance, FIXED, observed), 4_000, np.random.default_rng(0))
     logs = np.log([[parameter.value for parameter in found.hyperparameters] for found, _ in drawn])
     spread = np.cov(((logs - now) / deviations).T)
     assert np.linalg.eigvalsh(spread).max() < 1.06  # the error of 4,000 draws

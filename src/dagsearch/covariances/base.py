@@ -14,9 +14,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from dagsearch._internal import linalg
 from dagsearch._internal.typing import FloatArray, IntArray
-from dagsearch.covariances.parameters import Learnt, changed, checked_positive, checked_variance
+from dagsearch.covariances.parameters import Learnt, changed, checked_positive, checked_variance, flaws_of
 from dagsearch.covariances.rows import Rows, Stacked
 from dagsearch.errors import CovarianceError
 from dagsearch.problem import Problem, State
@@ -24,8 +23,6 @@ from dagsearch.space import Space
 
 # Step in the logarithm of a hyperparameter for central differences.
 _STEP = 1e-4
-# Relative to the largest entry: asymmetry, and negative eigenvalue per state, that count as rounding errors.
-_ROUNDING = 1e-8
 
 
 Gradient = Callable[[FloatArray], FloatArray]
@@ -155,13 +152,9 @@ class Covariance(Learnt, ABC):
 
 def _same(xs: Sequence[State], ys: Sequence[State]) -> FloatArray:
     """1 where two states are equal, shape ``(len(xs), len(ys))``."""
-    try:
-        number = {state: place for place, state in enumerate([*xs, *ys])}
-        first, second = (np.array([number[state] for state in states]) for states in (xs, ys))
-        return np.asarray(first[:, None] == second, dtype=np.float64).reshape(len(xs), len(ys))
-    except TypeError:  # states that cannot be hashed, such as arrays
-        same = [[np.array_equal(x, y) for y in ys] for x in xs]
-        return np.array(same, dtype=np.float64).reshape(len(xs), len(ys))
+    number = {state: place for place, state in enumerate([*xs, *ys])}
+    first, second = (np.array([number[state] for state in states], dtype=np.int64) for states in (xs, ys))
+    return np.asarray(first[:, None] == second, dtype=np.float64)
 
 
 # Sums and multiples -------------------------------------------------------------------------------
@@ -297,18 +290,16 @@ def check_covariance(covariance: Covariance, states: Sequence[State]) -> None:
             f"the covariance {covariance!r} of {states[i]!r} and {states[j]!r} is {matrix[i, j]}, "
             "not a finite number"
         )
-    scale = max(float(np.abs(matrix).max()), np.finfo(np.float64).tiny)
-    asymmetry = np.abs(matrix - matrix.T)
-    if asymmetry.max() > _ROUNDING * scale:
-        i, j = divmod(int(asymmetry.argmax()), len(states))
+    pair, eigenvalue = flaws_of(matrix)
+    if pair is not None:
+        i, j = pair
         raise CovarianceError(
             f"the covariance {covariance!r} is not symmetric: {matrix[i, j]} for ({states[i]!r}, "
             f"{states[j]!r}) but {matrix[j, i]} the other way round"
         )
-    smallest = float(linalg.eigvalsh(matrix)[0])
-    if smallest < -_ROUNDING * scale * len(states):
+    if eigenvalue is not None:
         raise CovarianceError(
             f"the covariance {covariance!r} is not positive semi-definite: over {len(states)} sampled "
-            f"states its matrix has the eigenvalue {smallest:.3g}. Use a valid kernel (a sum "
+            f"states its matrix has the eigenvalue {eigenvalue:.3g}. Use a valid kernel (a sum "
             "of kernels is), or add private variance of at least that size"
         )

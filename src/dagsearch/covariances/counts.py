@@ -93,6 +93,15 @@ class PlaceViews:
         centred = [chance - 1.0 / chance.shape[1] for chance in chances]
         return np.concatenate([np.empty((len(codes), 0)), *centred], axis=1)
 
+    def weighted(self, states: Rows) -> dict[int, tuple[FloatArray, IntArray]]:
+        """Features of the views in which places have a relevance, with the relevance of each column."""
+        codes, more = states.parts
+        found = {0: (self.values(codes), self.columns)}
+        for number in range(len(self.numbers.names)):
+            part = slice(number * self.numbers.columns.size, (number + 1) * self.numbers.columns.size)
+            found[self._first_number + number] = more[:, part], len(self.categories) + self.numbers.columns
+        return found
+
     def described(self, codes: IntArray) -> FloatArray:
         """What comparing states needs beside their codes, one row each.
 
@@ -203,6 +212,11 @@ class OrderViews:
     """
 
     names = ("item at its position", "before", "follows", "adjacent")
+    relevances = 0
+
+    def weighted(self, states: Rows) -> dict[int, tuple[FloatArray, IntArray]]:
+        """Nothing: positions have no relevance."""
+        return {}
 
     def __init__(self, items: int, length: int) -> None:
         self._items, self._length = items, length

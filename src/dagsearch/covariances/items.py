@@ -6,13 +6,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dagsearch._internal.typing import FloatArray
-from dagsearch.covariances.parameters import Learnt, checked_positive, checked_variance
+from dagsearch.covariances.parameters import Learnt, checked_positive, checked_variance, flaws_of
 from dagsearch.errors import CovarianceError
 
 # Default length, in median distances between nearest neighbours.
 _SPACINGS = 1.5
-# Relative to the largest entry: asymmetry, and negative eigenvalue per item, that count as rounding errors.
-_ROUNDING = 1e-8
 
 
 class BetweenItems(Learnt, ABC):
@@ -155,17 +153,15 @@ class GivenMatrix(BetweenItems):
         given = np.asarray(matrix, dtype=np.float64)
         if given.ndim != 2 or given.shape[0] != given.shape[1] or not np.all(np.isfinite(given)):
             raise CovarianceError(f"between_items must be a finite square matrix, got shape {given.shape}")
-        scale = max(float(np.abs(given).max()), np.finfo(np.float64).tiny)
-        if np.abs(given - given.T).max() > _ROUNDING * scale:
+        pair, eigenvalue = flaws_of(given)
+        if pair is not None:
             raise CovarianceError("between_items must be a symmetric matrix; use (matrix + matrix.T) / 2")
-        try:  # a factorisation is much cheaper than eigenvalues
-            np.linalg.cholesky(given + _ROUNDING * scale * len(given) * np.eye(len(given)))
-        except np.linalg.LinAlgError as error:
+        if eigenvalue is not None:
             raise CovarianceError(
-                "between_items must be positive semi-definite, but has the eigenvalue "
-                f"{float(np.linalg.eigvalsh(given)[0]):.3g}. A matrix of squared correlations always is; one "
-                "of absolute correlations may not be: see covariances.correlation"
-            ) from error
+                f"between_items must be positive semi-definite, but has the eigenvalue {eigenvalue:.3g}. A "
+                "matrix of squared correlations always is; one of absolute correlations may not be: see "
+                "covariances.correlation"
+            )
         self._matrix, self._mean = given, float(given.diagonal().mean())
         self.own = checked_variance("own", own)
         self._learn(own=("own share of items", 2.0))  # a wide prior

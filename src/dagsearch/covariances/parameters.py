@@ -5,8 +5,15 @@ from copy import copy
 from itertools import chain
 from typing import Any, NamedTuple, Self, TypeVar
 
+import numpy as np
+
+from dagsearch._internal import linalg
 from dagsearch._internal.checks import is_finite
+from dagsearch._internal.typing import FloatArray
 from dagsearch.errors import CovarianceError
+
+# Relative to the largest entry: asymmetry, and negative eigenvalue per row, that count as rounding errors.
+_ROUNDING = 1e-8
 
 
 def checked_variance(name: str, value: float) -> float:
@@ -21,6 +28,20 @@ def checked_positive(name: str, value: float) -> float:
     if not is_finite(value) or value <= 0.0:
         raise CovarianceError(f"{name} must be positive and finite, got {value!r}")
     return float(value)
+
+
+def flaws_of(matrix: FloatArray) -> tuple[tuple[int, int] | None, float | None]:
+    """Where a finite matrix is not symmetric, and its negative eigenvalue; ``None`` up to rounding."""
+    scale = max(float(np.abs(matrix).max(initial=0.0)), np.finfo(np.float64).tiny)
+    asymmetry = np.abs(matrix - matrix.T)
+    if asymmetry.max(initial=0.0) > _ROUNDING * scale:
+        i, j = divmod(int(asymmetry.argmax()), len(matrix))
+        return (i, j), None
+    try:  # a factorisation is much cheaper than eigenvalues
+        np.linalg.cholesky(matrix + _ROUNDING * scale * len(matrix) * np.eye(len(matrix)))
+    except np.linalg.LinAlgError:
+        return None, float(linalg.eigvalsh(matrix)[0])
+    return None, None
 
 
 class Hyperparameter(NamedTuple):

@@ -50,8 +50,7 @@ class Metric(NamedTuple):
 
     def norms(self, centred: FloatArray) -> FloatArray:
         """(x − x̄)ᵀK(x − x̄) of each row."""
-        smooth = self.scale * (centred if self.matrix is None else centred @ self.matrix)
-        return np.asarray(np.einsum("ij,ij->i", smooth, centred))
+        return np.asarray(np.einsum("ij,ij->i", self.times(centred), centred))
 
     def diagonal(self, count: int) -> FloatArray:
         """The diagonal of K, which has this number of rows."""

@@ -28,7 +28,7 @@ import numpy as np
 
 from dagsearch._internal.typing import BoolArray, FloatArray, IntArray
 from dagsearch.covariances.base import Covariance, Gradient
-from dagsearch.covariances.counts import PlaceViews, views_of
+from dagsearch.covariances.counts import views_of
 from dagsearch.covariances.parameters import Hyperparameter, checked_positive
 from dagsearch.covariances.rows import Rows, Stacked
 from dagsearch.errors import CovarianceError
@@ -63,10 +63,8 @@ class _Scaled:
 
     def __init__(self, coding: Coding, leaves: IntArray) -> None:
         self.coding, self.views = coding, views_of(coding.layout)
-        count = len(coding.layout.categories)
-        places = self.views.relevances if isinstance(self.views, PlaceViews) else count
-        self.alike = np.ones(places)
-        self.places = places if isinstance(self.views, PlaceViews) and count <= _MOST_RELEVANCES else 0
+        self.alike = np.ones(self.views.relevances)
+        self.places = len(self.alike) if len(coding.layout.categories) <= _MOST_RELEVANCES else 0
         norms = self.views.norms(self.rows(leaves), self.alike)
         self.squares = 1.0 / np.maximum(norms.mean(axis=0), 1e-12)
         of_views = [
@@ -93,22 +91,12 @@ class _Scaled:
             two_views = np.eye(count + count % 2, count).reshape(-1, 2, count)
             grams = [gram for two in two_views for gram in self.views.compared(rows, rows, self.alike, two)]
             scaled = [square * gram for square, gram in zip(self.squares, grams, strict=False)]
-            self._last = _Products(rows, self._weighted(rows), scaled, [_apart(gram) for gram in scaled])
+            weighted = {
+                view: (np.sqrt(self.squares[view]) * features, column)
+                for view, (features, column) in (self.views.weighted(rows) if self.places else {}).items()
+            }
+            self._last = _Products(rows, weighted, scaled, [_apart(gram) for gram in scaled])
         return self._last
-
-    def _weighted(self, states: Rows) -> dict[int, tuple[FloatArray, IntArray]]:
-        """Features of the views in which places have a relevance, with that of each column."""
-        if not self.places or not isinstance(self.views, PlaceViews):
-            return {}
-        views, numbers, scales = self.views, self.views.numbers, np.sqrt(self.squares)
-        codes, more = states.parts
-        found = {0: (scales[0] * views.values(codes), views.columns)}
-        first, width = len(views.names) - len(numbers.names), numbers.columns.size
-        for number in range(len(numbers.names)):
-            part = more[:, number * width : (number + 1) * width]
-            column = len(views.categories) + numbers.columns
-            found[first + number] = scales[first + number] * part, column
-        return found
 
 
 def _apart(gram: FloatArray) -> FloatArray:

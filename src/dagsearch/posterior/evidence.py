@@ -13,6 +13,7 @@ they were found: hyperparameters are then known well enough, and a choice by rew
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -50,6 +51,7 @@ class Observations(NamedTuple):
     """Sum of squared deviations of rewards from their leaf's mean, over leaves whose noise is not known."""
 
 
+@dataclass(frozen=True)
 class Evidence:
     """Learns a covariance's hyperparameters and the noise, at geometrically spaced numbers of rewards.
 
@@ -64,12 +66,13 @@ class Evidence:
         used the first time only; later, optimisation starts from the previous result.
     """
 
+    growth: float = 1.5
+    restarts: int = 2
     requires_joint = True
 
-    def __init__(self, growth: float = 1.5, restarts: int = 2) -> None:
-        if not is_finite(growth) or growth <= 1.0:
-            raise ValueError(f"growth must be larger than 1, got {growth!r}")
-        self.growth, self.restarts = float(growth), int(restarts)
+    def __post_init__(self) -> None:
+        if not is_finite(self.growth) or self.growth <= 1.0:
+            raise ValueError(f"growth must be larger than 1, got {self.growth!r}")
 
     def next_after(self, rewards: int) -> int:
         """The number of rewards at which to learn again after learning at this number."""
@@ -77,21 +80,18 @@ class Evidence:
 
     def maximise(
         self,
-        covariance: Covariance,
-        noise: Hyperparameter,
-        observations: Observations,
+        posterior: "LogPosterior",
         rng: np.random.Generator,
         deadline: Deadline | None = None,
         first: bool = True,
     ) -> tuple[Covariance, float]:
-        """The covariance and the noise of largest evidence; noise with prior deviation 0 is not learnt.
+        """The covariance and the noise of largest evidence.
 
         After the ``deadline`` the best ones found so far are returned. The ``first`` time, random starting
         points are tried, too.
         """
-        posterior = LogPosterior(covariance, noise, observations)
         if posterior.settled:
-            return covariance, noise.value
+            return posterior.covariance, posterior.noise.value
         starts = [posterior.now]
         if first:
             draws = [rng.standard_normal(len(posterior.now)) for _ in range(self.restarts)]
@@ -99,21 +99,15 @@ class Evidence:
         return posterior.model(_smallest(posterior, starts, deadline))
 
     def plausible(
-        self,
-        covariance: Covariance,
-        noise: Hyperparameter,
-        observations: Observations,
-        count: int,
-        rng: np.random.Generator,
+        self, posterior: "LogPosterior", count: int, rng: np.random.Generator
     ) -> list[tuple[Covariance, float]]:
         """Draws of covariance and noise: how far the rewards leave the hyperparameters open.
 
         The posterior of their logarithms is approximated by a Gaussian around the present values, with the
         curvature there (Laplace's approximation); it is nowhere wider than the prior.
         """
-        posterior = LogPosterior(covariance, noise, observations)
         if posterior.settled:
-            return [(covariance, noise.value)] * count
+            return [(posterior.covariance, posterior.noise.value)] * count
         now, deviations = posterior.now, posterior.deviations
         steps = _STEP * np.eye(len(now))
         slopes = [posterior.loss(now + step)[1] - posterior.loss(now - step)[1] for step in steps]
@@ -122,9 +116,6 @@ class Evidence:
         spread = deviations[:, None] * vectors / np.sqrt(np.maximum(values, 1.0))
         draws = now + rng.standard_normal((count, len(now))) @ spread.T
         return [posterior.model(logs) for logs in np.clip(draws, *posterior.bounds)]
-
-    def __repr__(self) -> str:
-        return f"Evidence(growth={self.growth}, restarts={self.restarts})"
 
 
 class LogPosterior:
@@ -141,7 +132,7 @@ class LogPosterior:
     """
 
     def __init__(self, covariance: Covariance, noise: Hyperparameter, observations: Observations) -> None:
-        self._covariance, self._noise, self._observations = covariance, noise, observations
+        self.covariance, self.noise, self._observations = covariance, noise, observations
         self._learns_noise = noise.deviation > 0.0
         learnt = [*covariance.hyperparameters, *([noise] if self._learns_noise else [])]
         self.settled = not learnt or len(observations.mean) < FEWEST
@@ -161,8 +152,8 @@ class LogPosterior:
     def model(self, logs: FloatArray) -> tuple[Covariance, float]:
         """The covariance and the noise with these hyperparameters."""
         values = np.exp(logs).tolist()
-        variance = values.pop() if self._learns_noise else self._noise.value
-        return self._covariance.with_values(values), variance
+        variance = values.pop() if self._learns_noise else self.noise.value
+        return self.covariance.with_values(values), variance
 
     def loss(self, logs: FloatArray) -> tuple[float, FloatArray]:
         """Its negative, up to a constant, and the gradient of that."""

@@ -13,7 +13,7 @@ from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.covariances import Covariance, Hyperparameter
 from dagsearch.errors import CovarianceError
 from dagsearch.posterior.base import JointScores, Scores
-from dagsearch.posterior.evidence import FEWEST, Evidence, Observations, by_leaf
+from dagsearch.posterior.evidence import FEWEST, Evidence, LogPosterior, by_leaf
 from dagsearch.posterior.function import FunctionScores
 from dagsearch.posterior.index import Index
 from dagsearch.posterior.landmarks import InducedScores
@@ -84,8 +84,7 @@ class Posterior:
             self._check_scale()
         if self._missing == 0:
             return [self.units.standardized(episode)]
-        self._missing -= 1
-        return [] if self._missing > 0 else self._released()
+        return self._wait_for(self._missing - 1)
 
     def rebind(self, covariance: Covariance, fresh: int) -> None:
         """Use a covariance of codes that have grown; its hyperparameters are learnt anew.
@@ -103,40 +102,29 @@ class Posterior:
 
     def missed(self) -> Sequence[Episode]:
         """A reward will not come; returns what :meth:`admit` does. At least two must come."""
-        if self._missing == 0:
-            return []
-        self._missing = max(self._missing - 1, 2 - len(self.told))
-        return [] if self._missing > 0 else self._released()
+        return self._wait_for(max(self._missing - 1, 2 - len(self.told)) if self._missing > 0 else 0)
 
     def settle(self) -> Sequence[Episode]:
         """Stop holding rewards back; returns those that were held back, in the model's units."""
-        if self._missing == 0:
-            return []
-        self._missing = 0
-        return self._released()
+        return self._wait_for(0)
 
-    def _released(self) -> Sequence[Episode]:
-        if self.told:
-            self.units = Units.of([episode.reward for episode in self.told])
+    def _wait_for(self, missing: int) -> Sequence[Episode]:
+        """Hold rewards back until this number more is told; returns those that are released."""
+        waited, self._missing = self._missing > 0, missing
+        if missing > 0 or not waited or not self.told:
+            return []
+        self.units = Units.of([episode.reward for episode in self.told])
         return [self.units.standardized(episode) for episode in self.told]
 
     def condition(
         self, episodes: Sequence[Episode], recorded: Mapping[str, Any] | None = None
     ) -> list[CovarianceError]:
-        """Learn from episodes; if the scores refuse a reward, the others are still learnt.
+        """Learn from rewards in the model's units; returns an error for each that the scores refuse.
 
-        Parameters
-        ----------
-        episodes : sequence of Episode
-            Rewards in the model's units.
-        recorded : mapping, optional
-            In a replay, the hyperparameters that were learnt after these rewards; empty if none were.
-
-        Returns
-        -------
-        list of CovarianceError
-            One for each reward that was refused.
+        ``recorded`` are, in a replay, the hyperparameters that were learnt after these rewards; empty if none
+        were.
         """
+        assert self._fantasies.stop == 0, "discard fantasies first"
         refused = []
         for episode in episodes:
             try:
@@ -178,9 +166,8 @@ class Posterior:
             return False
         self.discard_fantasies()
         rows = self._index.nodes(pending[wanted])
-        pretended = cast(JointScores, self.scores).fantasised(
-            rows
-        )  # together: the last digits may depend on it
+        # Together: the last digits may depend on it.
+        pretended = cast(JointScores, self.scores).fantasised(rows)
         self._real, self._fantasies = self.scores, wanted
         self._index.scores = pretended
         return True
@@ -258,13 +245,13 @@ class Posterior:
         old, before = cast(JointScores, self.scores), self.units
         self.units = Units.of([episode.reward for episode in self.told])
         try:
-            known = old.covariance, self._noise(old), self._observations(old)
             if recorded is None:
                 first = not self._has_learnt
-                covariance, noise = evidence.maximise(*known, shape_rng(), self._index.deadline, first)
+                found = evidence.maximise(self._log_posterior(old), shape_rng(), self._index.deadline, first)
+                covariance, noise = found
             else:
                 covariance, noise = old.covariance.with_values(recorded["values"]), recorded["noise"]
-            self._has_learnt |= len(known[2].mean) >= FEWEST
+            self._has_learnt |= len({episode.leaf for episode in self.told}) >= FEWEST
             self.recorder.learnt(covariance, noise)
             self._index.replace_scores(self._refitted(old, covariance, noise))
         except BaseException:  # such as Ctrl-C: beliefs and units must match
@@ -278,18 +265,26 @@ class Posterior:
         fresh.condition_all(*self._all_rewards())
         return fresh
 
-    def _observations(self, scores: JointScores) -> Observations:
-        states, represent = self._index.states, scores.covariance.represent
-        return by_leaf(lambda nodes: represent([states[node] for node in nodes]), *self._all_rewards())
+    def _log_posterior(self, scores: JointScores) -> LogPosterior:
+        states, covariance = self._index.states, scores.covariance
+        if self.learns_noise:
+            noise = Hyperparameter("noise", scores.noise, 0.1, 1.5)
+        elif covariance.private > 0.0:  # it is as good as noise
+            noise = Hyperparameter("noise", scores.noise, scores.noise, 0.0)
+        else:
+            noise = Hyperparameter("noise", scores.noise, 1e-3, 1.5)
+        observed = by_leaf(
+            lambda nodes: covariance.represent([states[node] for node in nodes]), *self._all_rewards()
+        )
+        return LogPosterior(covariance, noise, observed)
 
     def plausible_models(self, count: int) -> list[JointScores]:
         """Models of the same rewards, with hyperparameters that the rewards leave open."""
         now = cast(JointScores, self.scores)
         if self.evidence is None:
             return [now]
-        known = now.covariance, self._noise(now), self._observations(now)
         models = []
-        for covariance, noise in self.evidence.plausible(*known, count, shape_rng()):
+        for covariance, noise in self.evidence.plausible(self._log_posterior(now), count, shape_rng()):
             with suppress(CovarianceError):  # by rounding: these values suit no computation
                 models.append(self._refitted(now, covariance, noise))
         return models or [now]
@@ -299,11 +294,3 @@ class Posterior:
         told = [self.units.standardized(episode) for episode in self.told]
         rewards = [episode.reward for episode in told]
         return [episode.leaf for episode in told], rewards, [episode.noise for episode in told]
-
-    def _noise(self, scores: JointScores) -> Hyperparameter:
-        """The noise as a hyperparameter; fixed if rewards have none and leaves have private variance."""
-        if self.learns_noise:
-            return Hyperparameter("noise", scores.noise, 0.1, 1.5)
-        if scores.covariance.private > 0.0:
-            return Hyperparameter("noise", scores.noise, scores.noise, 0.0)
-        return Hyperparameter("noise", scores.noise, 1e-3, 1.5)
