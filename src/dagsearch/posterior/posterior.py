@@ -124,6 +124,8 @@ class Posterior:
         ``recorded`` are, in a replay, the hyperparameters that were learnt after these rewards; empty if none
         were.
         """
+        if not episodes:
+            return []
         assert self._fantasies.stop == 0, "discard fantasies first"
         refused = []
         for episode in episodes:
@@ -132,7 +134,7 @@ class Posterior:
             except CovarianceError as error:
                 refused.append(error)
         due = len(self.told) >= self._learns_at if recorded is None else bool(recorded)
-        if episodes and self.evidence is not None and due:
+        if self.evidence is not None and due:
             self._learns_at = self.evidence.next_after(len(self.told))
             self._learn_hyperparameters(self.evidence, recorded)
         elif isinstance(self.scores, FunctionScores) and self.scores.outgrown:
