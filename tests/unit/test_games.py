@@ -44,10 +44,6 @@ def test_games_are_good_problems(game):
     check_problem(OpenSpielGame(game))
 
 
-def test_parameters_come_by_name_or_in_the_text():
-    assert str(OpenSpielGame("hex", board_size=3).game) == str(OpenSpielGame("hex(board_size=3)").game)
-
-
 def test_transpositions_are_one_position_and_the_player_to_move_counts():
     game = OpenSpielGame("tic_tac_toe")
     one, other = game.position([0, 4, 8]), game.position([8, 4, 0])
@@ -61,11 +57,10 @@ def test_transpositions_are_one_position_and_the_player_to_move_counts():
     assert states == 5_478
 
 
-def test_a_game_without_an_observation_has_the_text_of_its_positions():
+def test_a_game_without_an_observation_has_the_text_of_its_positions(monkeypatch):
     """The text tells as much; items need the observation."""
     game = OpenSpielGame("tic_tac_toe")
-    game._rules = copy.copy(game._rules)
-    game._rules._observation = None
+    monkeypatch.setattr(game._rules, "_observation", None)
     one, other, third = (game.position(moves) for moves in ([0, 4, 8], [8, 4, 0], [0, 8, 4]))
     assert one == other != third
     with pytest.raises(ds.ProblemError, match="no observation"):
@@ -107,16 +102,18 @@ def test_repetition_is_no_cycle():
     assert position != game.root()
 
 
-def test_symmetric_positions_are_one_if_asked(minimax):
+def test_a_subclass_can_merge_symmetric_positions(minimax):
     cells = np.arange(9).reshape(3, 3)
     symmetries = [np.rot90(side, turns).ravel() for side in (cells, cells.T) for turns in range(4)]
 
-    def canonical(state):
-        board = np.array(list(str(state).replace("\n", "")))
-        turned = min(symmetries, key=lambda symmetry: "".join(board[symmetry]))
-        return np.argsort(turned)[state.history()].tolist()
+    class Symmetric(OpenSpielGame):
+        def step(self, state, action):
+            position = super().step(state, action)
+            board = np.array(list(str(position).replace("\n", "")))
+            turned = min(symmetries, key=lambda symmetry: "".join(board[symmetry]))
+            return self.position(np.argsort(turned)[list(position.history)].tolist())
 
-    game = OpenSpielGame("tic_tac_toe", canonical=canonical)
+    game = Symmetric("tic_tac_toe")
     check_problem(game)
     states, level = 0, {game.root()}
     while level:
@@ -129,17 +126,9 @@ def test_symmetric_positions_are_one_if_asked(minimax):
     assert len(set(search.explored.graph.children(search.explored.root).tolist())) == 3
 
 
-def test_wins_sooner_are_worth_more_only_if_asked():
-    quick, slow = [0, 3, 1, 4, 2], [0, 3, 1, 4, 8, 6, 2]
-    plain, hasty = OpenSpielGame("tic_tac_toe"), OpenSpielGame("tic_tac_toe", sooner=0.5)
-    assert plain.reward(plain.position(quick)) == plain.reward(plain.position(slow)) == 1.0
-    assert hasty.reward(hasty.position(quick)) == pytest.approx(1 - 0.5 * 5 / 9)
-    assert hasty.reward(hasty.position(slow)) == pytest.approx(1 - 0.5 * 7 / 9)
-
-
 def test_moves_that_are_not_possible_are_named():
     with pytest.raises(ds.ProblemError, match=r"move 2 of \[4, 4\], 4, is not possible"):
-        OpenSpielGame("tic_tac_toe", start=[4, 4])
+        OpenSpielGame("tic_tac_toe").position([4, 4])
 
 
 # Proofs ----------------------------------------------------------------------------------------------

@@ -180,7 +180,7 @@ def test_every_search_plays_a_whole_game(make):
 
 
 def test_looking_at_beliefs_between_rewards_changes_nothing():
-    game = OpenSpielGame("hex", board_size=4)
+    game = OpenSpielGame("hex(board_size=4)")
     asked = []
     for looks in (False, True):
         search, own = baselines.grave(game, seed=0), []

@@ -32,11 +32,10 @@ from dagsearch.space import Space
 UNTAKEN: Final = 0
 PENDING: Final = 1
 FAILED: Final = 2
-SAME: Final = 3
-BACK: Final = 4
-KNOWN: Final = 5
-NEW: Final = 6
-"""What has become of an edge: not taken; asked for; failed; led to its own state, to one above it, to another
+BACK: Final = 3
+KNOWN: Final = 4
+NEW: Final = 5
+"""What has become of an edge: not taken; asked for; failed; led to its own state or one above it, to another
 known one, or to a new one."""
 
 _NODES = ("stop", "best_below", "reach", "parent", "depth", "by")
@@ -251,8 +250,6 @@ class Edges:
         child, became = self.find(step.state), KNOWN
         if child < 0:
             child, became = self._add(arrival, edge), NEW
-        elif child == node:
-            became = SAME
         elif self.is_above(child, node):
             became = BACK
         if step.value is not None and step.value > self.stop[child]:
@@ -296,10 +293,6 @@ class Edges:
             found.append(edge)
             node = int(self.node[edge])
         return found[::-1]
-
-    def nodes_to(self, node: int) -> list[int]:
-        """Nodes along that path, with both ends."""
-        return [*(int(self.node[edge]) for edge in self.path_to(node)), node]
 
     def actions_to(self, node: int) -> tuple[Action, ...]:
         """Actions along that path."""

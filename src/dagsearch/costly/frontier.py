@@ -107,7 +107,7 @@ class Frontier:
         ranked = sorted(self._parts, key=lambda part: -part.best)
         part = ranked[min(int(rng.geometric(_BEST)) - 1, len(ranked) - 1)]
         on_path = np.zeros(edges.nodes, dtype=np.bool_)
-        on_path[edges.nodes_to(part.node)] = True
+        on_path[[*edges.node[edges.path_to(part.node)], part.node]] = True
         found = np.flatnonzero(edges.open & on_path[edges.node[: edges.count]])
         if found.size == 0:
             return None

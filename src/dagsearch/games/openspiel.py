@@ -2,7 +2,8 @@
 
 import importlib
 from collections.abc import Callable, Hashable, Sequence
-from functools import lru_cache
+from copy import copy
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,6 @@ from dagsearch._internal.hints import did_you_mean
 from dagsearch._internal.typing import IntArray
 from dagsearch.errors import ProblemError
 from dagsearch.problem import MAX, MIN
-from dagsearch.space.walks import step_by_step
 
 
 class Position:
@@ -21,8 +21,6 @@ class Position:
     It is copied and pickled as the moves that led to it.
     """
 
-    __slots__ = ("_actions", "_hash", "_key", "_rules", "moves", "state")
-
     def __init__(self, rules: "_Rules", state: Any, moves: tuple[int, ...]) -> None:
         self.state = state
         """The ``pyspiel.State``; clone it instead of changing it."""
@@ -30,34 +28,28 @@ class Position:
         """The moves that led here with who made them: the player's number times the number of actions of the
         game, plus the action."""
         self._rules = rules
-        self._key: Hashable = None
-        self._hash: int | None = None
-        self._actions: list[int] | None = None
 
     @property
     def game(self) -> Any:
         """The ``pyspiel.Game``."""
         return self._rules.game
 
-    @property
+    @cached_property
     def key(self) -> Hashable:
         """What identifies the position.
 
         The observation, or OpenSpiel's text where a game has no observation; the number of moves, which
         excludes cycles; the player to move; the legal moves; and the reward of a final position.
         """
-        if self._key is None:
-            state, end = self.state, None if self.actions else self.state.returns()[0]
-            board = self._rules.board(state)
-            self._key = state.move_number(), state.current_player(), end, tuple(self.actions), board
-        return self._key
+        state, end = self.state, None if self.actions else self.state.returns()[0]
+        board = self._rules.board(state)
+        return state.move_number(), state.current_player(), end, tuple(self.actions), board
 
-    @property
+    @cached_property
     def actions(self) -> list[int]:
         """Legal moves, by OpenSpiel's numbers."""
-        if self._actions is None:
-            self._actions = self.state.legal_actions()
-        return self._actions
+        found: list[int] = self.state.legal_actions()
+        return found
 
     @property
     def history(self) -> tuple[int, ...]:
@@ -74,12 +66,10 @@ class Position:
         return isinstance(other, Position) and self.key == other.key
 
     def __hash__(self) -> int:
-        if self._hash is None:
-            self._hash = hash(self.key)
-        return self._hash
+        return hash(self.key)
 
     def __reduce__(self) -> tuple[Callable[..., "Position"], tuple[str, tuple[int, ...]]]:
-        return _replayed, (str(self.game), self.history)
+        return _position, (str(self.game), self.history)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "Position":
         return self
@@ -106,9 +96,17 @@ class _Rules:
             self._observation = pyspiel._Observation(game, game.make_observer(kind, {}))
             self._buffer: NDArray[np.float32] = np.frombuffer(self._observation, np.float32)
 
-    def start(self) -> Position:
-        """The position at the beginning of the game."""
-        return Position(self, self.game.new_initial_state(), ())
+    def position(self, moves: Sequence[int]) -> Position:
+        """The position after some moves from the beginning of the game."""
+        position = Position(self, self.game.new_initial_state(), ())
+        for number, action in enumerate(moves, start=1):
+            if action not in position.actions:
+                raise ProblemError(
+                    f"move {number} of {list(moves)}, {action!r}, is not possible in {self.game}: "
+                    f"choose from {position.actions}"
+                )
+            position = position.after(action)
+        return position
 
     def move(self, state: Any, action: int) -> int:
         """The number of a move of the player whose turn it is, see :attr:`Position.moves`."""
@@ -128,6 +126,9 @@ class _Rules:
         self._observation.set_from(state, 0)
         return self._buffer
 
+    def __reduce__(self) -> tuple[Callable[..., "_Rules"], tuple[str]]:
+        return _rules_of, (str(self.game),)
+
 
 @lru_cache(maxsize=64)
 def _rules_of(game: str) -> _Rules:
@@ -135,11 +136,8 @@ def _rules_of(game: str) -> _Rules:
     return _Rules(load_pyspiel().load_game(game))
 
 
-def _replayed(game: str, moves: Sequence[int]) -> Position:
-    position = _rules_of(game).start()
-    for action in moves:
-        position = position.after(action)
-    return position
+def _position(game: str, moves: Sequence[int]) -> Position:
+    return _rules_of(game).position(moves)
 
 
 def load_pyspiel() -> Any:
@@ -155,22 +153,13 @@ class OpenSpielGame:
 
     MAX is OpenSpiel's player 0; the reward is that player's final utility. A state is a :class:`Position`:
     equal boards with the same player to move after the same number of moves are one state. (Rules about
-    repetition depend on earlier positions as well; states that differ in these only are one.)
+    repetition depend on earlier positions as well; states that differ in these only are one.) To merge
+    symmetric positions, too, let ``step`` of a subclass return the position that represents them.
 
     Parameters
     ----------
     game : str or pyspiel.Game
         The game, or its name, which may include parameters: ``"hex(board_size=5)"``.
-    canonical : callable, optional
-        Merges positions that are equal by symmetry: ``canonical(state)``, of a ``pyspiel.State``, returns the
-        moves that lead to the position which represents it. Later moves are those of the representative.
-    sooner : float
-        Fraction of the reward that is lost in the longest game: with 0.1, an immediate win earns 1 and a
-        win at the last possible move 0.9; losses shrink in the same way. With 0, length does not matter.
-    start : sequence of int
-        Moves that lead to the root; see also :meth:`from_state`.
-    **parameters
-        Parameters of the game: ``OpenSpielGame("hex", board_size=5)``.
 
     Examples
     --------
@@ -182,23 +171,11 @@ class OpenSpielGame:
     True
     """
 
-    def __init__(
-        self,
-        game: Any,
-        *,
-        canonical: Callable[[Any], Sequence[int]] | None = None,
-        sooner: float = 0.0,
-        start: Sequence[int] = (),
-        **parameters: Any,
-    ) -> None:
-        loaded = _loaded(game, parameters)
+    def __init__(self, game: Any) -> None:
+        loaded = _loaded(str(game))
         _check_kind(loaded)
-        if not 0.0 <= sooner < 1.0:
-            raise ValueError(f"sooner must be at least 0 and less than 1, got {sooner!r}")
-        self.sooner = float(sooner)
         self._rules = _rules_of(str(loaded))
-        self._canonical = canonical
-        self._root = self._represented(self.position(start))
+        self._root = self.position(())
 
     @property
     def game(self) -> Any:
@@ -217,7 +194,7 @@ class OpenSpielGame:
 
     def step(self, state: Position, action: int) -> Position:
         """The position after a move."""
-        return self._represented(state.after(action))
+        return state.after(action)
 
     def player(self, state: Position) -> int:
         """MAX if it is player 0's turn."""
@@ -225,17 +202,12 @@ class OpenSpielGame:
 
     def reward(self, leaf: Position) -> float:
         """Final utility of player 0."""
-        utility = float(leaf.state.returns()[0])
-        if self.sooner == 0.0:
-            return utility
-        return utility * (1.0 - self.sooner * float(leaf.state.move_number() / self.game.max_game_length()))
+        return float(leaf.state.returns()[0])
 
     # Optional members of a problem ----------------------------------------------------------------
 
     def random_leaf(self, state: Position, rng: np.random.Generator) -> tuple[Position, list[int]]:
         """The end of a random game, and its moves; positions in between are not created."""
-        if self._canonical is not None:  # moves are those of the representatives
-            return step_by_step(self, state, rng)
         live, random, taken, moves = state.state.clone(), rng.random, [], list(state.moves)
         legal_actions, player, distinct = live.legal_actions, live.current_player, self._rules.distinct
         while legal := legal_actions():
@@ -278,57 +250,27 @@ class OpenSpielGame:
 
     def position(self, moves: Sequence[int]) -> Position:
         """The position after some moves from the beginning of the game."""
-        position = self._rules.start()
-        for number, action in enumerate(moves, start=1):
-            if action not in position.actions:
-                raise ProblemError(
-                    f"move {number} of {list(moves)}, {action!r}, is not possible in {self.game}: "
-                    f"choose from {position.actions}"
-                )
-            position = position.after(action)
-        return position
+        return self._rules.position(moves)
 
     def from_state(self, state: Any) -> "OpenSpielGame":
         """The same game from another position, a :class:`Position` or a ``pyspiel.State``."""
-        other = object.__new__(OpenSpielGame)
-        other.__dict__.update(self.__dict__)
-        other._root = self._represented(
-            state if isinstance(state, Position) else self.position(state.history())
-        )
+        other = copy(self)
+        other._root = state if isinstance(state, Position) else self.position(state.history())
         return other
-
-    def _represented(self, position: Position) -> Position:
-        """The position that represents those that are equal by symmetry."""
-        if self._canonical is None:
-            return position
-        moves = self._canonical(position.state)
-        return position if tuple(moves) == position.history else self.position(moves)
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> "OpenSpielGame":
-        return self.from_state(self._root)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_rules": str(self.game)}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update({**state, "_rules": _rules_of(state["_rules"])})
 
     def __repr__(self) -> str:
         return f"OpenSpielGame({str(self.game)!r})"
 
 
-def _loaded(game: Any, parameters: dict[str, Any]) -> Any:
-    pyspiel = load_pyspiel()
-    name = str(game).partition("(")[0]
+def _loaded(game: str) -> Any:
+    pyspiel, name = load_pyspiel(), game.partition("(")[0]
     known = pyspiel.registered_names()
     if name not in known:
         hint = did_you_mean(name, known, "pyspiel.registered_names() lists them")
         raise ProblemError(f"OpenSpiel has no game {name!r}; {hint}")
     try:
-        given = {**pyspiel.game_parameters_from_string(str(game)), **parameters}
-        given.pop("name")
-        return pyspiel.load_game(name, given)
-    except (pyspiel.SpielError, RuntimeError, TypeError, IndexError) as error:
+        return pyspiel.load_game(game)
+    except (pyspiel.SpielError, RuntimeError) as error:
         raise ProblemError(f"OpenSpiel cannot load the game {game}: {error}") from error
 
 
