@@ -112,7 +112,7 @@ def play(search: Search, game: TicTacToe, rng: np.random.Generator) -> float:
             value = minimax(game, board)
             candidates = [move for move in actions if minimax(game, game.step(board, move)) == value]
         state = problem.step(state, candidates[int(rng.integers(len(candidates)))])
-    return problem.reward(state)
+    return float(problem.reward(state))
 
 
 def minimax(game: TicTacToe, board: str) -> float:

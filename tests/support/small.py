@@ -1,6 +1,7 @@
-"""Small problems that tests search, or break in one place."""
+"""Small problems that tests search, or break in one place, and all states of such problems."""
 
 import dagsearch as ds
+from dagsearch.space import Space
 
 
 class Nim:
@@ -39,3 +40,18 @@ class CoinFlips:
 
     def reward(self, leaf):
         return float(sum(leaf))
+
+
+def all_states(problem):
+    """Every state of a small problem, by walking everywhere."""
+    found, level = {}, {problem.root(): None}
+    while level:
+        found |= level
+        level = {problem.step(state, action): None for state in level for action in problem.actions(state)}
+    return list(found)
+
+
+def leaves_of(problem):
+    """Every leaf of a small problem that is allowed."""
+    space = Space(problem)
+    return [state for state in all_states(problem) if not problem.actions(state) and space.allows(state)]

@@ -20,6 +20,7 @@ from dagsearch.problems import (
 from dagsearch.space import Space
 from dagsearch.space.moves import moves_in
 from dagsearch.testing import check_problem
+from support.small import all_states, leaves_of
 
 WEIGHTS = np.array([2.0, 3.0, 1.5, 5.0, 6.5, 4.0])
 
@@ -49,19 +50,6 @@ PROBLEMS = {
     "one size": lambda: Subsets(6, (3, 3), len),
 }
 KINDS = pytest.mark.parametrize("make", PROBLEMS.values(), ids=PROBLEMS)
-
-
-def all_states(problem):
-    found, level = {}, {problem.root(): None}
-    while level:
-        found |= level
-        level = {problem.step(s, action): None for s in level for action in problem.actions(s)}
-    return list(found)
-
-
-def leaves_of(problem):
-    space = Space(problem)
-    return [state for state in all_states(problem) if not problem.actions(state) and space.allows(state)]
 
 
 @KINDS

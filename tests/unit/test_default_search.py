@@ -19,6 +19,7 @@ from dagsearch.results import Gaussian
 from dagsearch.run.stopping import Stop
 from dagsearch.space import Space
 from dagsearch.space.moves import PathMoves, moves_in
+from support.small import leaves_of
 
 
 class Word:
@@ -128,18 +129,19 @@ def test_the_best_swaps_are_those_with_the_best_means():
 
 
 def test_climbs_leave_out_the_swaps_that_are_known():
-    """All swaps that would be proposed are closed one by one; what comes next is the best of the others."""
-    problem = ds.problems.Subsets(12, 3, reward=lambda chosen: float(sum(chosen)))
+    """All swaps are closed one by one, more than a step rates: those that are closed must take no place."""
+    problem = ds.problems.Subsets(40, 3, reward=lambda chosen: float(sum(chosen)))
     search = known(problem, 8)
     best = search.incumbent().leaf
-    swaps = [(best - {out}) | {into} for out in best for into in range(12) if into not in best]
+    swaps = [(best - {out}) | {into} for out in best for into in range(40) if into not in best]
     climb = Climb(starts=1, explorers=0, depth=1)
     closed = {leaf for leaf in swaps if search.index.is_closed(leaf)}
     while len(closed) < len(swaps):
         found = climb.propose(search._view, np.random.default_rng(0))
         assert found.leaf in swaps
         assert found.leaf not in closed
-        search.index.table.closed[search.index.node(found.leaf)] = True
+        row = search.index.node(found.leaf)
+        search.index.table.closed[row] = True
         closed.add(found.leaf)
     assert climb.propose(search._view, np.random.default_rng(0)) is None
 
@@ -182,17 +184,6 @@ def test_the_default_search_finds_the_best_of_small_problems(problem):
     leaves = [evaluation.leaf for evaluation in result.history]
     assert len(set(leaves)) == len(leaves)
     assert result.best_reward == max(map(problem.reward, leaves_of(problem)))
-
-
-def leaves_of(problem):
-    found, pending = set(), [problem.root()]
-    while pending:
-        state = pending.pop()
-        actions = problem.actions(state)
-        pending += [problem.step(state, action) for action in actions]
-        if not actions:
-            found.add(state)
-    return found
 
 
 # Stop rules -----------------------------------------------------------------------------------------

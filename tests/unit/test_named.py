@@ -11,6 +11,7 @@ import dagsearch as ds
 from dagsearch.problems import Choices, Chosen, Decision
 from dagsearch.space import Space
 from dagsearch.testing import check_problem
+from support.small import all_states, leaves_of
 
 
 def pipeline(chosen):
@@ -36,18 +37,6 @@ def conditional(reward=pipeline):
 
 
 KINDS = pytest.mark.parametrize("make", [plain, conditional])
-
-
-def all_states(problem):
-    found, level = {}, {problem.root(): None}
-    while level:
-        found |= level
-        level = {problem.step(s, action): None for s in level for action in problem.actions(s)}
-    return list(found)
-
-
-def leaves_of(problem):
-    return [state for state in all_states(problem) if not problem.actions(state)]
 
 
 @KINDS

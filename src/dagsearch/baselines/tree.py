@@ -1,7 +1,7 @@
 """Search the tree instead of the DAG, and the covariance of a random walk down a tree."""
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -21,20 +21,14 @@ _NOT_OF_TREES = {"coding", "covariance", "leaf", "path_to"}
 """Optional members that describe states without their path."""
 
 
-@dataclass(slots=True, eq=False)  # not frozen: a frozen one takes three times as long to make
+@dataclass(slots=True, unsafe_hash=True)  # not frozen: a frozen one takes three times as long to make
 class TreeState:
     """A state together with the path to it; equal only if the paths are."""
 
     path: tuple[Action, ...]
     """The actions from the root."""
-    state: State
+    state: State = field(compare=False)
     """The problem's own state that they lead to."""
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, TreeState) and self.path == other.path
-
-    def __hash__(self) -> int:
-        return hash(self.path)
 
 
 def without_path(state: State) -> State:

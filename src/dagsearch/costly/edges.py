@@ -62,11 +62,6 @@ class Edges:
     """Known states and their edges: those that were taken, and the frontier of those that can be.
 
     Arrays of nodes and edges are longer than :attr:`nodes` and :attr:`count`.
-
-    Parameters
-    ----------
-    problem : StepProblem or Space
-        The problem.
     """
 
     stop: FloatArray

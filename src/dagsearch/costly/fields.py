@@ -2,11 +2,8 @@ r"""A function of state and action, learnt from its values at some edges.
 
     k((s, a), (s', a')) = c (1 + k_S(s, s')) + δ(a, a') (1 + k_S(s, s')) + private,
 
-where k_S counts the steps that the first known paths to s and s' share: what an action does here it probably
-does there, the more so the less has happened in between. An action that was taken before on the path to s
-counts as another one: many actions change nothing when they are repeated. The walk k_S and the private part
-are smaller for actions that have done little so far. The posterior is stored by edge, so that actions that
-exist in one state only take no more room.
+where k_S counts the steps that the first known paths to s and s' share; ``docs/costly.md`` says why. The
+posterior is stored by edge, so that actions that exist in one state only take no more room.
 
 On the tree of first paths, a child's value is its parent's plus an independent step. So the posterior follows
 by message passing, in time linear in the number of nodes:
@@ -68,13 +65,7 @@ def pass_messages(
 
 
 class Field:
-    """A function of state and action: a walk that all kinds of edges share, and one for each kind.
-
-    Parameters
-    ----------
-    edges : Edges
-        The explored part.
-    """
+    """A function of state and action: a walk that all kinds of edges share, and one for each kind."""
 
     def __init__(self, edges: Edges) -> None:
         self._edges = edges

@@ -40,13 +40,6 @@ class Frontier:
     best states are then chosen to improve on them. What was learnt of the actions makes it grow much faster
     than the first. Only steps where one could have stopped count: others show no improvement before their
     path ends.
-
-    Parameters
-    ----------
-    edges : Edges
-        The explored part.
-    model : StepModel
-        What is believed of its edges.
     """
 
     def __init__(self, edges: Edges, model: StepModel) -> None:

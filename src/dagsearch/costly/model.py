@@ -41,13 +41,7 @@ _HALF = 5.0
 
 
 class StepModel:
-    """Beliefs over all edges, learnt from the steps that were taken.
-
-    Parameters
-    ----------
-    edges : Edges
-        The explored part.
-    """
+    """Beliefs over all edges, learnt from the steps that were taken."""
 
     def __init__(self, edges: Edges) -> None:
         self._edges = edges

@@ -132,11 +132,8 @@ class AllChildren(Expansion):
         if graph.count[node] == 0:
             return None
         edges = graph.edges(node)
-        actions, children = graph.edge_action[edges], graph.edge_child[edges]
-        if graph.has_repeated:
-            distinct = children >= 0
-            actions, children = actions[distinct], children[distinct]
-        return Options(explored, node, actions, children)
+        distinct = graph.edge_child[edges] >= 0
+        return Options(explored, node, graph.edge_action[edges][distinct], graph.edge_child[edges][distinct])
 
     def expand(self, explored: Explored, node: int) -> None:
         """Add all children."""

@@ -25,17 +25,6 @@ class Explored(Index):
 
     Graph and scores number nodes in the same way. A change of the belief or of the DAG makes values stale;
     whoever reads them asks for :meth:`current` ones.
-
-    Parameters
-    ----------
-    problem : Problem or Space
-        The problem.
-    scores : Scores
-        Belief over g.
-    backup : Backup
-        How values are computed from scores.
-    increments : Increments, optional
-        Δ by level; by default computed from the problem and the covariance.
     """
 
     def __init__(

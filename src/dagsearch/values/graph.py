@@ -80,8 +80,6 @@ class Graph(Numbered):
         """Largest number of actions of any node."""
         self.adversarial = False
         """Whether MIN decides anywhere."""
-        self.has_repeated = False
-        """Whether two actions lead to the same child anywhere."""
         self._reset(0)
         self.arrays = self._packed()
         """All arrays that compiled code uses."""
@@ -118,7 +116,7 @@ class Graph(Numbered):
     def children(self, node: int) -> IntArray:
         """The node's children in the DAG, in order of addition, one entry per edge."""
         child = self.edge_child[self.edges(node)]
-        return np.where(child < 0, ~child, child) if self.has_repeated else child
+        return np.where(child < 0, ~child, child)
 
     def link(self, node: int, children: Sequence[int], actions: Sequence[int]) -> list[int]:
         """Add edges from ``node``; afterwards every child is at least one level below it.
@@ -149,7 +147,6 @@ class Graph(Numbered):
             edge += 1
             repeated += again
         self.count[node] = edge - first
-        self.has_repeated |= repeated > 0
         self.branching[node] -= repeated  # another action to the same child is not another option
         return fresh
 
