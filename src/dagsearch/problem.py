@@ -191,12 +191,12 @@ class Coding(NamedTuple):
     """The leaf with a row of codes."""
     path_to: Callable[[State], Sequence[Action]]
     """Actions that lead from the root to a leaf."""
-    every: Callable[[int], IntArray | None] | None = None
-    """Codes of all leaves, one row each; ``None`` if they are more than a number, or not known."""
     neighbours: Callable[[IntArray, int, np.random.Generator], IntArray] | None = None
     """Codes one change away from a leaf, at most a number of rows; by default as the layout has them."""
     certain: bool = True
     """Whether every row of codes is a leaf as far as is known."""
+    complete: bool = False
+    """Whether the leaves are all rows that the layout admits: sets of its sizes, or all combinations."""
 
     def inclusion(self, states: Sequence[State]) -> FloatArray:
         """Probability of each item to be in the leaf that random play reaches, one row per state of a set."""

@@ -173,7 +173,7 @@ def test_values_are_taken_from_the_suggestion_and_the_rest_is_random_but_repeata
     problem = FunctionProblem(conditional)
     leaf, reward = problem.evaluate({"model": "linear", "dims": 4, "pre": "pca", "unknown": 1})
     assert leaf == {"pre": "pca", "model": "linear", "dims": 4}
-    assert leaf.names == ("pre", "model", "dims")
+    assert tuple(leaf) == ("pre", "model", "dims")
     assert leaf.options == (("none", "pca"), ("svm", "tree", "linear"), (2, 4))
     assert reward == 10
     found = {problem.evaluate({"pre": "pca", "…": seed})[0] for seed in range(60)}

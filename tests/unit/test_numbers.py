@@ -13,8 +13,8 @@ from dagsearch.covariances import Views
 from dagsearch.covariances.counts import PlaceViews
 from dagsearch.covariances.rows import Stacked
 from dagsearch.problem import Layout
-from dagsearch.space.moves import OtherOptions
-from dagsearch.space.numbers import Ladder, numbers_of, scale_features
+from dagsearch.space.moves import Ladder, OtherOptions
+from dagsearch.space.numbers import numbers_of, scale_features
 
 DAY = datetime.date(2026, 1, 1)
 

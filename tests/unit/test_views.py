@@ -568,9 +568,9 @@ def test_a_search_begins_with_a_fifth_of_its_budget_but_not_many_random_leaves(b
 
 def test_codes_are_inferred_once(monkeypatch):
     inferred = []
-    infer = dagsearch.space.space.inferred_coding
+    infer = dagsearch.space.space.tuple_coding
     monkeypatch.setattr(
-        "dagsearch.space.space.inferred_coding", lambda paths: inferred.append(paths) or infer(paths)
+        "dagsearch.space.space.tuple_coding", lambda paths: inferred.append(paths) or infer(paths)
     )
     ds.search(Vector([2, 2, 2]), 4, seed=0)
     assert len(inferred) == 1

@@ -34,8 +34,7 @@ class NamedChoices:
 
     def __init__(self, names: Sequence[str] = ()) -> None:
         self._seen = Seen(names)
-        self._questions: dict[tuple[str, Options], Question] = {}
-        self._coding: tuple[Any, Coding] | None = None
+        self._questions: dict[tuple[str, Iterable[Hashable]], Question] = {}
 
     def root(self) -> Chosen:
         """Nothing is chosen."""
@@ -47,27 +46,19 @@ class NamedChoices:
 
     def items(self, state: Chosen) -> list[tuple[str, Hashable]]:
         """The choices with their names."""
-        return list(zip(state.names, state.chosen, strict=True))
+        return list(state.items())
 
     def path_to(self, leaf: Chosen) -> list[Decision]:
         """The decisions in their order."""
-        return [Decision(*item) for item in self.items(leaf)]
+        return [Decision(*item) for item in leaf.items()]
 
-    def leaf_of(self, codes: IntArray) -> Chosen:
-        """The leaf with these codes, as far as they fit."""
-        raise NotImplementedError
-
-    def _decided(self, state: Chosen) -> tuple[Chosen, bool]:
-        """The state, and whether it is a leaf."""
-        raise NotImplementedError
-
-    @property
-    def coding(self) -> Coding:
-        """One place per name, one category per value, as far as they were seen."""
-        codes = self._seen.codes
-        if self._coding is None or self._coding[0] is not codes:
-            self._coding = codes, codes.coding(self.leaf_of, self.path_to, self._decided)
-        return self._coding[1]
+    def _question(self, name: str, options: Iterable[Hashable], where: str = "") -> Question:
+        """The one question with this name and these options, which are checked when they are new."""
+        try:
+            return self._questions[name, options]
+        except (KeyError, TypeError):
+            question = Question(name, checked_options(f"the options of {name!r}{where}", options))
+            return self._questions.setdefault((name, question.options), question)
 
 
 class Choices(NamedChoices):
@@ -114,27 +105,19 @@ class Choices(NamedChoices):
     ) -> None:
         self._reward = checked_reward_function(reward)
         self._allowed = checked_function("allowed", "complete choices", allowed)
-        self._places: dict[str, Question | OptionsOf] = {}
-        for name, options in _pairs(places):
-            if not isinstance(name, str):
-                raise ProblemError(f"the name of a place must be text, got {name!r}")
-            if name in self._places:
-                raise ProblemError(f"the place {name!r} is listed twice")
-            what = f"the options of {name!r}"
-            fixed = options if callable(options) else Question(name, checked_options(what, options))
-            self._places[name] = fixed
-        if not self._places:
-            raise ProblemError("places must name at least one choice")
-        self._names = list(self._places)
+        given = _named(places)
+        self._names = list(given)
         super().__init__(self._names)
+        self._places: dict[str, Question | OptionsOf] = {
+            name: options if callable(options) else self._question(name, options)
+            for name, options in given.items()
+        }
         self._number = {name: number for number, name in enumerate(self._names)}
         self._is_fixed = all(isinstance(options, Question) for options in self._places.values())
         if self._is_fixed:
             self._seen.learn(self._walked(lambda name, options: options[0]))
         else:
             self._seen.look_around(self._walked)
-
-    # The four methods ----------------------------------------------------------------------------------
 
     def actions(self, state: Chosen) -> Sequence[Decision]:
         """The options of the next choice."""
@@ -150,20 +133,15 @@ class Choices(NamedChoices):
         """Whether complete choices may be evaluated; ``None`` if all may."""
         return None if self._allowed is None else lambda leaf: bool(self._allowed(leaf.asdict()))
 
-    # What is asked -------------------------------------------------------------------------------------
-
     def _next(self, state: Chosen) -> Question | None:
         """What is to be chosen next; ``None`` at a leaf."""
-        first = self._number[state.names[-1]] + 1 if state.names else 0
+        first = self._number[next(reversed(state))] + 1 if state else 0
         for name in self._names[first:]:
             options = self._places[name]
             question = options if isinstance(options, Question) else self._ask(name, options, state)
             if question is not None:
                 return question
         return None
-
-    def _decided(self, state: Chosen) -> tuple[Chosen, bool]:
-        return state, self._next(state) is None
 
     def _ask(self, name: str, options: OptionsOf, state: Chosen) -> Question | None:
         """The question about a place whose options depend on earlier choices; ``None`` if it has none."""
@@ -179,11 +157,7 @@ class Choices(NamedChoices):
             ) from error
         if not found:
             return None
-        try:
-            return self._questions[name, found]
-        except (KeyError, TypeError):  # it is new, or something is not hashable, which the check says better
-            what = f"the options of {name!r} after the choices {state!r}"
-            return self._questions.setdefault((name, found), Question(name, checked_options(what, found)))
+        return self._question(name, found, f" after the choices {state!r}")
 
     def _walked(self, answer: Answer) -> Chosen:
         """The leaf with these answers, and what they were chosen from."""
@@ -191,9 +165,7 @@ class Choices(NamedChoices):
         while (question := self._next(state)) is not None:
             state = state.with_choice(question.name, answer(question.name, question.options))
             asked.append(question.options)
-        return Chosen(state.names, state.chosen, tuple(asked))
-
-    # Leaves --------------------------------------------------------------------------------------------
+        return Chosen(state, tuple(asked))
 
     def leaf(self, choices: Mapping[str, Hashable]) -> Chosen:
         """The leaf with these choices, in whatever order they are given; for ``tell``, say."""
@@ -213,19 +185,21 @@ class Choices(NamedChoices):
             raise ProblemError(f"{extra[0]!r} is not a choice beside {leaf.asdict()!r}")
         return leaf
 
+    @property
+    def coding(self) -> Coding:
+        """One place per name, one category per value, as far as random leaves have shown them."""
+        return self._seen.coding(self.leaf_of, self.path_to, lambda state: (state, self._next(state) is None))
+
     def leaf_of(self, codes: IntArray) -> Chosen:
         """The leaf with these codes; the first option is chosen where a code does not fit."""
         if self._is_fixed and codes.min() >= 0:  # nothing needs to be asked
-            wanted = self._seen.codes.wanted(codes)
-            return Chosen(tuple(wanted), tuple(wanted.values()))
+            return self._seen.codes.wanted(codes)
         return self._walked(self._seen.codes.answer(codes))
-
-    # For a journal -------------------------------------------------------------------------------------
 
     def encode(self, state: Chosen) -> list[list[Any]]:
         """Names and values; a value that JSON does not know is encoded as the number of its option."""
         encoded, reached = [], _ROOT
-        for name, value in self.items(state):
+        for name, value in state.items():
             plain = value.item() if isinstance(value, np.generic) else value
             if not (plain is None or isinstance(plain, (bool, str)) or is_finite(plain)):
                 question = self._next(reached)
@@ -250,15 +224,24 @@ class Choices(NamedChoices):
         return identified(own, self._reward, self._allowed)
 
 
-def _pairs(places: Any) -> list[tuple[Any, Any]]:
-    """Names and options, or an error that says how to give them."""
+def _named(places: Any) -> dict[str, Any]:
+    """The options by name, or an error that says how to give them."""
     try:
-        listed = places.items() if isinstance(places, Mapping) else places
-        return [(name, options) for name, options in listed]
+        pairs = [(name, options) for name, options in getattr(places, "items", lambda: places)()]
     except (TypeError, ValueError):
         raise ProblemError(
             f"places must map names to options, such as {{'depth': [1, 2, 3]}}, got {places!r}"
         ) from None
+    found: dict[str, Any] = {}
+    for name, options in pairs:
+        if not isinstance(name, str):
+            raise ProblemError(f"the name of a place must be text, got {name!r}")
+        if name in found:
+            raise ProblemError(f"the place {name!r} is listed twice")
+        found[name] = options
+    if not found:
+        raise ProblemError("places must name at least one choice")
+    return found
 
 
 class _Before(Mapping[str, Any]):

@@ -9,7 +9,7 @@ from typing import Any, Final, TypeVar
 from dagsearch._internal.plain import from_json, to_json
 from dagsearch._internal.typing import IntArray
 from dagsearch.errors import ProblemError
-from dagsearch.problem import DefinedByRun, takes
+from dagsearch.problem import Coding, DefinedByRun, takes
 from dagsearch.problems.choices import NamedChoices
 from dagsearch.problems.options import as_tuple, checked_options, identified
 from dagsearch.space.chosen import REST, Chosen, Decision, Options, Question
@@ -82,15 +82,12 @@ class FunctionProblem(NamedChoices, DefinedByRun):
         # What was asked, by the number of its place in the runs; ``None`` where a run has ended.
         self._asked: dict[int, Question | None] = {}
         self._after: dict[tuple[int, Hashable], int] = {}  # the place after an answer
-        self._told: set[Chosen] = set()  # leaves without having been run
 
     def unlearnt(self) -> "FunctionProblem":
         """The same problem before anything was learnt: every search learns for itself."""
         fresh = copy(self)
         fresh._forget()
         return fresh
-
-    # Evaluations ---------------------------------------------------------------------------------------
 
     def evaluate(self, leaf: Mapping[str, Any]) -> tuple[Chosen, float]:
         """Run the function with these choices; what it chose, and its result (negative if it is minimised).
@@ -126,39 +123,32 @@ class FunctionProblem(NamedChoices, DefinedByRun):
         elif not failed:  # it was told without having been run
             place = {name: number for number, name in enumerate(self._seen.values)}
             names = sorted(leaf.keys() - {REST}, key=lambda name: (place.get(name, len(place)), name))
-            leaf = Chosen(tuple(names), tuple([leaf[name] for name in names]))
-            self._told.add(leaf)
+            leaf = Chosen({name: leaf[name] for name in names})
         if not failed:
             self._seen.learn(leaf)
         return leaf
 
     def _remember(self, leaf: Chosen) -> None:
         """Remember what was asked after which answers."""
-        asked = [*map(self._question, leaf.names, leaf.options or ()), None]
-        number = 0
-        for level, question in enumerate(asked):
+        number, made = 0, dict[str, Any]()
+        asked = [self._question(*one) for one in zip(leaf, leaf.options or (), strict=True)]
+        for question in (*asked, None):
             before = self._asked.get(number)
             if before is None:
                 self._asked[number] = question
             elif question is not None and question is not before:  # a run may also end there by an error
-                made = dict(self.items(leaf)[:level])
                 raise ProblemError(
                     f"after the choices {made!r} the function chose {before!r} first, then "
                     f"{question!r}: which choices it makes must depend on earlier choices alone, not on "
                     "random numbers, the time, files or variables that change"
                 )
             if question is not None:
-                number = self._after.setdefault((number, leaf.chosen[level]), len(self._after) + 1)
-
-    def _question(self, name: str, options: Options) -> Question:
-        """The one question with this name and these options."""
-        return self._questions.setdefault((name, options), Question(name, options))
-
-    # States --------------------------------------------------------------------------------------------
+                value = made[question.name] = leaf[question.name]
+                number = self._after.setdefault((number, value), len(self._after) + 1)
 
     def actions(self, state: Chosen) -> Sequence[Decision]:
         """The options of the next choice where a run has shown it, else ways to choose the rest at random."""
-        if REST in state or state in self._told:
+        if REST in state or state in self._seen.leaves:
             return ()
         number = self._follow(state)[1]
         if number not in self._asked:
@@ -189,43 +179,40 @@ class FunctionProblem(NamedChoices, DefinedByRun):
             raise ProblemError(f"{choices!r} is not a mapping from the names of choices to values")
         if isinstance(choices, Chosen) and choices.options is not None:
             return choices
-        made = {name: value for name, value in choices.items() if name != REST}
-        given = Chosen(tuple(made), tuple(made.values()))
+        given = Chosen({name: value for name, value in choices.items() if name != REST})
         return given.with_choice(REST, choices.get(REST, 0)) if self.actions(given) else given
 
     def leaf_of(self, codes: IntArray) -> Chosen:
         """The leaf with these codes if it is known, else the suggestion of it."""
         wanted = self._seen.codes.wanted(codes)
-        whole = Chosen(tuple(wanted), tuple(wanted.values()))
-        if whole in self._seen.leaves:
-            return whole
+        if wanted in self._seen.leaves:
+            return wanted
         made, number = self._follow(wanted, fill=True)
         if number not in self._asked:  # otherwise the function does not ask for more
-            made = {**made, **{name: wanted[name] for name in wanted if name not in made}, REST: 0}
-        return Chosen(tuple(made), tuple(made.values()))
+            made = {**wanted, **made, REST: 0}
+        return Chosen(made)
 
-    def _decided(self, state: Chosen) -> tuple[Chosen, bool]:
-        return state, not state.get(REST)
+    @property
+    def coding(self) -> Coding:
+        """One place per name, one category per value, as far as runs have shown them."""
+        return self._seen.coding(self.leaf_of, self.path_to, lambda state: (state, not state.get(REST)))
 
     def samples(self) -> list[Chosen]:
         """Leaves like those that were learnt, with random values; the root before there are any."""
         return self._seen.codes.samples() if self._seen.leaves else [self.root()]
 
-    # For a journal -------------------------------------------------------------------------------------
-
     def encode(self, state: Chosen) -> list[list[Any]]:
         """Names and values, and the options if they are known only by the state."""
         if state.options is None:
-            return [[name, to_json(value)] for name, value in self.items(state)]
-        parts = zip(state.names, state.chosen, state.options, strict=True)
-        return [[name, to_json(value), list(map(to_json, options))] for name, value, options in parts]
+            return [[name, to_json(value)] for name, value in state.items()]
+        parts = zip(state.items(), state.options, strict=True)
+        return [[name, to_json(value), list(map(to_json, options))] for (name, value), options in parts]
 
     def decode(self, encoded: Sequence[Sequence[Any]]) -> Chosen:
         """The state that :meth:`encode` was given."""
-        names = tuple([part[0] for part in encoded])
-        values = tuple([from_json(part[1]) for part in encoded])
+        chosen = {part[0]: from_json(part[1]) for part in encoded}
         options = tuple([tuple(map(from_json, part[2])) for part in encoded if len(part) > 2])
-        return Chosen(names, values, options if encoded and len(encoded[0]) > 2 else None)
+        return Chosen(chosen, options or None)
 
     def identity(self) -> str:
         """What the function says of itself, or its name."""
@@ -287,7 +274,7 @@ class Choose:
     @property
     def leaf(self) -> Chosen:
         """What was chosen, and from which options."""
-        return Chosen(tuple(self.made), tuple(self.made.values()), tuple(self._options.values()))
+        return Chosen(self.made, tuple(self._options.values()))
 
 
 def _checked(name: Any, options: Any) -> Options:

@@ -1,9 +1,9 @@
-"""What can be chosen: lists of options, checked, and in words."""
+"""What can be chosen, checked, and what problems share that choose from one list."""
 
 import hashlib
 import json
 import re
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Sequence
 from enum import Enum
 from itertools import islice
 from typing import Any, Final
@@ -27,15 +27,7 @@ END: Final = _End.END
 
 
 def checked_options(what: str, options: Iterable[Any]) -> Options:
-    """The options as a tuple, or an error that says what is wrong with them.
-
-    Parameters
-    ----------
-    what : str
-        Where they were given, for error messages.
-    options : iterable
-        Hashable values in a fixed order, none of them twice.
-    """
+    """The options as a tuple, or an error that says what is wrong with them; ``what`` names them there."""
     found = as_tuple(what, options)
     if not found:
         raise ProblemError(f"{what} are empty: there must be at least one")
@@ -106,3 +98,26 @@ def identified(problem: str, reward: Any, allowed: Any = None) -> str:
         problem = identified(f"{problem} allowed", allowed)
     own = getattr(reward, "identity", None)
     return problem if own is None else f"{problem} {own()}".lstrip()
+
+
+class ListedProblem:
+    """What problems share that choose from one list: the numbers of its items, and the user's functions."""
+
+    def __init__(self, items: Sequence[Any], leaf: str, reward: Any, allowed: Any = None) -> None:
+        self._items = items
+        self._number = {item: number for number, item in enumerate(items)}
+        self._reward = checked_reward_function(reward)
+        self.allowed = checked_function("allowed", leaf, allowed)
+        """Whether a leaf may be evaluated; ``None`` if all may."""
+
+    def reward(self, leaf: Any) -> float:
+        """The user's function."""
+        return self._reward(leaf)  # type: ignore[no-any-return]
+
+    def encode(self, state: Any) -> Any:
+        """The numbers of the items, for a journal."""
+        return [self._number[item] for item in state]
+
+    def decode(self, encoded: Any) -> Any:
+        """The state that :meth:`encode` was given."""
+        return tuple([self._items[number] for number in encoded])

@@ -13,7 +13,7 @@ from dagsearch.errors import ProblemError
 from dagsearch.problem import Coding, Layout
 from dagsearch.problems.options import as_tuple, checked_options, digest, identified
 from dagsearch.problems.sequences import Letters, TupleProblem
-from dagsearch.space.moves import Stretches
+from dagsearch.space.moves import Stretches, others
 from dagsearch.space.walks import step_by_step
 
 
@@ -58,7 +58,7 @@ class Orders(TupleProblem):
             copies = Counter(given)
         except TypeError:  # the check of different items names the one that is not hashable
             copies = Counter(checked_options("items", given))
-        super().__init__("items", copies, reward)
+        super().__init__("items", "a complete order", copies, reward)
         count = len(given)
         self.depth = count if length is None else length
         """Number of items in a complete order."""
@@ -100,22 +100,19 @@ class Orders(TupleProblem):
         """The items that are not placed yet and need not wait for others."""
         if len(state) >= self.depth:
             return ()
-        if self._constrained:
-            return tuple([self.labels[number] for number in self._available(self._left_after(state))])
-        placed = set(state)
-        return tuple([item for item in self.labels if item not in placed])  # faster than a generator
+        if not self._constrained:
+            placed = set(state)
+            return tuple([item for item in self.labels if item not in placed])  # faster than a generator
+        missing = self._missing_after(state)
+        ready = [number for number in missing if missing.isdisjoint(self._earlier[number])]
+        return tuple([self.labels[number] for number in sorted(ready)])
 
-    def _left_after(self, state: Letters) -> list[int]:
-        """How many copies of each item are not placed yet."""
+    def _missing_after(self, state: Letters) -> set[int]:
+        """The items of which not all copies are placed yet, by their numbers."""
         left = self._copies.copy()
         for item in state:
             left[self._number[item]] -= 1
-        return left
-
-    def _available(self, left: Sequence[int]) -> list[int]:
-        """Numbers of the items that can be placed next, given how many copies of each are left."""
-        missing = {number for number, more in enumerate(left) if more > 0}
-        return [number for number in sorted(missing) if missing.isdisjoint(self._earlier[number])]
+        return {number for number, more in enumerate(left) if more > 0}
 
     def step(self, state: Letters, action: Hashable) -> Letters:
         """The order with an item added at its end."""
@@ -141,28 +138,17 @@ class Orders(TupleProblem):
     def leaf(self, given: Any) -> Letters:
         """The complete order that a list or tuple of items means; raises if there is no such order."""
         wrong = f"{given!r} is not an order of this problem"
-        known = isinstance(given, (tuple, list)) and all(item in self.labels for item in given)
-        counts = Counter(self._number[item] for item in given) if known else Counter[int]()
-        if counts.total() != self.depth or any(n > self._copies[item] for item, n in counts.items()):
+        order, copies = self._of_labels(given), dict(zip(self.labels, self._copies, strict=True))
+        if order is None or len(order) != self.depth or Counter(order) - Counter(copies):
             what = "items" if self._repeats else "different items"
-            given_items = f"{self.depth} {what} of {list(self.labels)!r}{self._in_words()}"
-            raise ProblemError(f"{wrong}: it must be a tuple of {given_items}")
-        order: Letters = tuple([self.labels[self._number[item]] for item in given])
-        left = self._copies.copy()
-        for item in order:
-            number = self._number[item]
-            missing = [other for other in sorted(self._earlier[number]) if left[other] > 0]
-            if missing:
-                raise ProblemError(f"{wrong}: {self.labels[missing[0]]!r} must come before {item!r}")
-            left[number] -= 1
+            several = [f", {item!r} {count} times" for item, count in copies.items() if count > 1]
+            wanted = f"{self.depth} {what} of {list(self.labels)!r}{''.join(several)}"
+            raise ProblemError(f"{wrong}: it must be a tuple of {wanted}")
+        for place, item in enumerate(order if self._constrained else ()):
+            late = self._missing_after(order[:place]) & self._earlier[self._number[item]]
+            if late:
+                raise ProblemError(f"{wrong}: {self.labels[min(late)]!r} must come before {item!r}")
         return order
-
-    def _in_words(self) -> str:
-        pairs = zip(self.labels, self._copies, strict=True)
-        several = [f"{item!r} {count} times" for item, count in pairs if count > 1]
-        return f", {', '.join(several)}" if several else ""
-
-    # Arrays ------------------------------------------------------------------------------------------
 
     def codes(self, states: Sequence[Letters]) -> IntArray:
         """Number of the item at each position, −1 where none is placed yet; shape ``(states, length)``.
@@ -174,15 +160,9 @@ class Orders(TupleProblem):
 
     def _of_copies(self, labels: IntArray) -> IntArray:
         """The numbers of copies for numbers of items, −1 where there is none."""
-        order = np.argsort(labels, axis=1, kind="stable")
-        ordered = np.take_along_axis(labels, order, axis=1)
-        place = np.arange(labels.shape[1])
-        begins = np.diff(ordered, axis=1, prepend=-2) != 0
-        rank = place - np.maximum.accumulate(np.where(begins, place, 0), axis=1)
-        found = np.empty_like(labels)
-        numbers = np.where(ordered < 0, -1, self._first_copy[ordered] + rank)
-        np.put_along_axis(found, order, numbers, axis=1)
-        return found
+        is_earlier = np.tri(labels.shape[1], k=-1, dtype=np.bool_)
+        placed = ((labels[:, :, None] == labels[:, None, :]) & is_earlier).sum(axis=2)
+        return np.where(labels < 0, -1, self._first_copy[labels] + placed)
 
     def leaf_of(self, codes: IntArray) -> Letters:
         return super().leaf_of(self._label_of[codes])
@@ -200,9 +180,8 @@ class Orders(TupleProblem):
 
     def _with_copies(self, codes: IntArray, count: int, rng: np.random.Generator) -> IntArray:
         """Codes of different orders with one stretch changed; copies are numbered from the front again."""
-        rows = self._of_copies(self._label_of[self._stretches.around(codes, count, rng)])
-        rows = np.unique(rows, axis=0)
-        return np.asarray(rows[(rows != codes).any(axis=1)])
+        rows = self._stretches.around(codes, count, rng)
+        return others(self._of_copies(self._label_of[rows]), codes)
 
     def identity(self) -> str:
         """A digest of the items, the length and the precedence, and what the reward says of itself."""

@@ -139,7 +139,7 @@ class TicTacToe:
 
     def actions(self, state: str) -> tuple[int, ...]:
         """Free cells; none once a player has won."""
-        return _cells(state, self.symmetric)
+        return tuple(_moves(state, self.symmetric))
 
     def step(self, state: str, action: int) -> str:
         """The board after the player whose turn it is has taken a cell."""
@@ -187,11 +187,6 @@ def _moves(board: str, symmetric: bool) -> dict[int, str]:
             child = board[:cell] + sign + board[cell + 1 :]
             boards.setdefault(_canonical(child) if symmetric else child, cell)
     return {cell: child for child, cell in boards.items()}
-
-
-@cache
-def _cells(board: str, symmetric: bool) -> tuple[int, ...]:
-    return tuple(_moves(board, symmetric))
 
 
 @cache

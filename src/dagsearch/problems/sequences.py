@@ -11,45 +11,27 @@ from dagsearch._internal.checks import is_whole
 from dagsearch._internal.typing import IntArray
 from dagsearch.errors import ProblemError
 from dagsearch.problem import Coding, Layout
-from dagsearch.problems.options import (
-    END,
-    checked_function,
-    checked_options,
-    checked_reward_function,
-    digest,
-    identified,
-)
-from dagsearch.space.moves import OtherOptions
+from dagsearch.problems.options import END, ListedProblem, checked_options, digest, identified
+from dagsearch.space.moves import OtherOptions, others
 from dagsearch.space.walks import step_by_step
 
 Letters = tuple[Any, ...]
 """Letters or items, which are hashable; a reward may ask for their own type."""
 
 
-class TupleProblem:
-    """What problems over tuples share: the numbers of what stands in them, and the user's reward.
+class TupleProblem(ListedProblem):
+    """What problems share whose leaves are tuples."""
 
-    Parameters
-    ----------
-    what : str
-        What the letters are called in errors.
-    letters : iterable
-        Different hashable values, or a text.
-    reward : callable, optional
-        ``reward(leaf)`` of a complete tuple.
-    """
-
-    def __init__(
-        self, what: str, letters: Iterable[Hashable], reward: Callable[[Letters], float] | None
-    ) -> None:
-        self.labels = checked_options(what, list(letters) if isinstance(letters, str) else letters)
+    def __init__(self, items: str, leaf: str, given: Iterable[Any], reward: Any, allowed: Any = None) -> None:
+        self.labels = checked_options(items, list(given) if isinstance(given, str) else given)
         """What may stand in the tuples, in the order of its numbers."""
-        self._number = {letter: number for number, letter in enumerate(self.labels)}
-        self._reward = checked_reward_function(reward)
+        super().__init__(self.labels, leaf, reward, allowed)
 
-    def reward(self, leaf: Letters) -> float:
-        """The user's function."""
-        return self._reward(leaf)  # type: ignore[no-any-return]
+    def _of_labels(self, given: Any) -> Letters | None:
+        """The tuple that a user's list or tuple means; ``None`` if something in it is none of the labels."""
+        if not isinstance(given, (tuple, list)) or not all(letter in self.labels for letter in given):
+            return None
+        return tuple([self.labels[self._number[letter]] for letter in given])
 
     def leaf_of(self, codes: IntArray) -> Letters:
         """The tuple of the letters with these numbers; a larger number stands for none."""
@@ -62,14 +44,6 @@ class TupleProblem:
         rows = np.full((len(tuples), length), -1, dtype=np.int64)
         rows[np.arange(length) < lengths[:, None]] = np.fromiter(numbers, np.int64, int(lengths.sum()))
         return rows
-
-    def encode(self, state: Any) -> Any:
-        """The numbers of the letters."""
-        return [self._number[letter] for letter in state]
-
-    def decode(self, encoded: Any) -> Any:
-        """The state that :meth:`encode` was given."""
-        return tuple(self.labels[number] for number in encoded)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +95,7 @@ class Sequences(TupleProblem):
         min_length: int | None = None,
         allowed: Callable[[Letters], object] | None = None,
     ) -> None:
-        super().__init__("the letters of the alphabet", alphabet, reward)
+        super().__init__("the letters of the alphabet", "a complete sequence", alphabet, reward, allowed)
         if not is_whole(length) or length < 1:
             raise ValueError(f"length must be a whole number of at least 1, got {length!r}")
         self._least = length if min_length is None else min_length
@@ -129,8 +103,6 @@ class Sequences(TupleProblem):
             raise ValueError(
                 f"min_length must be a whole number between 0 and length={length}, got {min_length!r}"
             )
-        self.allowed = checked_function("allowed", "a complete sequence", allowed)
-        """Whether a complete sequence may be evaluated; ``None`` if all may."""
         self._most, self._free = int(length), self._least < length
         places = np.full(self._most, len(self.labels), dtype=np.int64)
         places[self._least :] += 1
@@ -139,8 +111,6 @@ class Sequences(TupleProblem):
         self.branching: list[int] = places.tolist()
         """Number of actions at each level."""
         self._options = OtherOptions(self.layout)
-
-    # The four methods ----------------------------------------------------------------------------------
 
     def root(self) -> Prefix | Letters:
         """No letter yet."""
@@ -171,14 +141,14 @@ class Sequences(TupleProblem):
 
     def leaf(self, given: Any) -> Letters:
         """The complete sequence that a list or tuple of letters means; raises if there is no such one."""
-        known = isinstance(given, (tuple, list)) and all(letter in self.labels for letter in given)
-        if not known or not self._least <= len(given) <= self._most:
+        letters = self._of_labels(given)
+        if letters is None or not self._least <= len(letters) <= self._most:
             wanted = " to ".join(str(length) for length in sorted({self._least, self._most}))
             raise ProblemError(
                 f"{given!r} is not a sequence of this problem: it must be a tuple of {wanted} letters of "
                 f"{list(self.labels)!r}"
             )
-        return tuple([self.labels[self._number[letter]] for letter in given])
+        return letters
 
     def path_to(self, leaf: Letters) -> list[Any]:
         """The letters from first to last, and ``END`` where the sequence could go on."""
@@ -194,8 +164,6 @@ class Sequences(TupleProblem):
         drawn = rng.integers(len(self.labels), size=self._most - len(letters)).tolist()
         taken = [self.labels[number] for number in drawn]
         return (*letters, *taken), taken
-
-    # Arrays ------------------------------------------------------------------------------------------
 
     @property
     def coding(self) -> Coding:
@@ -214,10 +182,7 @@ class Sequences(TupleProblem):
         """Codes of different sequences with one place changed; what follows an absent letter closes up."""
         rows = self._options.around(codes, count, rng)
         order = np.argsort(rows == len(self.labels), axis=1, kind="stable")
-        rows = np.unique(np.take_along_axis(rows, order, axis=1), axis=0)
-        return np.asarray(rows[(rows != codes).any(axis=1)])
-
-    # For a journal -------------------------------------------------------------------------------------
+        return others(np.take_along_axis(rows, order, axis=1), codes)
 
     def encode(self, state: Prefix | Letters) -> Any:
         """The numbers of the letters; in a mapping if a sequence of free length has not ended."""
@@ -227,7 +192,8 @@ class Sequences(TupleProblem):
     def decode(self, encoded: Any) -> Prefix | Letters:
         if isinstance(encoded, dict):
             return Prefix(super().decode(encoded["prefix"]))
-        return tuple(super().decode(encoded))
+        letters: Letters = super().decode(encoded)
+        return letters
 
     def identity(self) -> str:
         """A digest of alphabet and lengths, and what ``allowed`` and the reward say of themselves."""

@@ -1,8 +1,7 @@
 """Find the best subset: k of n items, or any number of them within a range."""
 
-import math
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from itertools import chain, combinations
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,13 +11,7 @@ from dagsearch._internal.checks import is_whole
 from dagsearch._internal.typing import IntArray
 from dagsearch.errors import ProblemError
 from dagsearch.problem import Coding, Layout
-from dagsearch.problems.options import (
-    checked_function,
-    checked_options,
-    checked_reward_function,
-    digest,
-    identified,
-)
+from dagsearch.problems.options import ListedProblem, checked_options, digest, identified
 from dagsearch.space.chosen import Options
 
 Subset = frozenset[Any]
@@ -41,7 +34,7 @@ class Partial(NamedTuple):
     """The items chosen so far."""
 
 
-class Subsets:
+class Subsets(ListedProblem):
     """Find the best subset of ``n`` features, sensors, pixels, …: ``k`` of them, or any number in a range.
 
     A leaf is the frozenset of what is chosen. With one size, an inner state is the frozenset of the items
@@ -92,12 +85,8 @@ class Subsets:
         """The names of the items; ``None`` if they are numbers."""
         self.n: int = len(self.labels) if self.labels is not None else int(n)  # type: ignore[arg-type]
         """Number of items."""
-        self._numbered = self.labels is None
-        self._items: Sequence[Any] = range(self.n) if self.labels is None else self.labels
-        self._number = {item: number for number, item in enumerate(self._items)}
-        self._reward = checked_reward_function(reward)
-        self.allowed = checked_function("allowed", "a complete subset", allowed)
-        """Whether a complete subset may be evaluated; ``None`` if all may."""
+        items = range(self.n) if self.labels is None else self.labels
+        super().__init__(items, "a complete subset", reward, allowed)
         self.sizes = _checked_sizes(k, self.n)
         """The numbers of items that a leaf can have."""
         self.k = self.sizes[-1]
@@ -112,8 +101,6 @@ class Subsets:
         self.layout = Layout("set", two, sizes=self.sizes, positions=self.positions)
         """One place per item: 1 if it is chosen, 0 if not."""
 
-    # The four methods ----------------------------------------------------------------------------------
-
     def root(self) -> Partial | Subset:
         """Nothing is chosen."""
         return Partial(None, frozenset()) if self._sized else frozenset()
@@ -122,7 +109,8 @@ class Subsets:
         """The sizes if there are several, then the items that are left."""
         if isinstance(state, Partial) and state.size is None:
             return [Size(size) for size in self.sizes]
-        return self._unchosen(_chosen(state)) if self._is_open(state) else []
+        chosen = _chosen(state)
+        return [item for item in self._items if item not in chosen] if self._is_open(state) else []
 
     def step(self, state: Partial | Subset, action: Any) -> Partial | Subset:
         """The state with the size decided, or with an item more."""
@@ -132,20 +120,9 @@ class Subsets:
         size, chosen = (action.size, state.chosen) if is_size else (state.size, state.chosen | {action})
         return chosen if len(chosen) == size else Partial(size, chosen)
 
-    def reward(self, leaf: Any) -> float:
-        """The user's function."""
-        return self._reward(leaf)  # type: ignore[no-any-return]
-
     def _is_open(self, state: Partial | Subset) -> bool:
         """Whether there are decisions left."""
         return isinstance(state, Partial) or (not self._sized and len(state) < self.k)
-
-    def _unchosen(self, chosen: Subset) -> Sequence[Any]:
-        if self._numbered:
-            return Unchosen(self.n, chosen)
-        return [item for item in self._items if item not in chosen]
-
-    # Leaves --------------------------------------------------------------------------------------------
 
     def leaf(self, given: Any) -> Subset:
         """The complete subset that a list or set of items means; raises if there is no such subset."""
@@ -185,12 +162,10 @@ class Subsets:
         items = [self.n - level for level in range(self.k)]
         return [len(self.sizes), *items] if self._sized else items
 
-    # Arrays --------------------------------------------------------------------------------------------
-
     @property
     def coding(self) -> Coding:
         """Subsets as arrays of ones and zeros."""
-        return Coding(self.layout, self.codes, self.leaf_of, self.path_to, every=self.every)
+        return Coding(self.layout, self.codes, self.leaf_of, self.path_to, complete=True)
 
     def codes(self, states: Sequence[Partial | Subset]) -> IntArray:
         """1 for an item that is chosen, 0 for one that is not, −1 where it is open; shape ``(states, n)``."""
@@ -198,27 +173,13 @@ class Subsets:
         rows[[self._is_open(state) for state in states]] = -1
         sets = [_chosen(state) for state in states]
         sizes = [len(chosen) for chosen in sets]
-        every = chain.from_iterable(sets)
-        numbers = every if self._numbered else map(self._number.__getitem__, every)
+        numbers = map(self._number.__getitem__, chain.from_iterable(sets))
         rows[np.repeat(np.arange(len(sets)), sizes), np.fromiter(numbers, np.int64, sum(sizes))] = 1
         return rows
 
     def leaf_of(self, codes: IntArray) -> Subset:
         """The subset with these codes."""
-        numbers = np.flatnonzero(codes == 1).tolist()
-        return frozenset(numbers if self._numbered else [self._items[number] for number in numbers])
-
-    def every(self, most: int) -> IntArray | None:
-        """Codes of all subsets of these sizes; ``None`` if they are more than ``most``."""
-        if sum(math.comb(self.n, size) for size in self.sizes) > most:
-            return None
-        chosen = [some for size in self.sizes for some in combinations(range(self.n), size)]
-        rows = np.zeros((len(chosen), self.n), dtype=np.int64)
-        for row, some in zip(rows, chosen, strict=True):
-            row[list(some)] = 1
-        return rows
-
-    # For a journal -------------------------------------------------------------------------------------
+        return frozenset([self._items[number] for number in np.flatnonzero(codes == 1).tolist()])
 
     def encode(self, state: Partial | Subset) -> Any:
         """The numbers of the items as a list; at an inner state with the size, if there are several."""
@@ -235,46 +196,6 @@ class Subsets:
         """The names, if there are any, and what ``allowed`` and the reward say of themselves."""
         own = "" if self.labels is None else digest(self.labels)
         return identified(own, self._reward, self.allowed)
-
-
-class Unchosen(Sequence[int]):
-    """Numbers that are not chosen yet, ascending; they are listed only when needed.
-
-    Parameters
-    ----------
-    n : int
-        Number of numbers, from 0.
-    taken : iterable of int
-        Those that are chosen.
-    """
-
-    def __init__(self, n: int, taken: Iterable[int]) -> None:
-        self._n, self._taken = n, sorted(taken)
-
-    def __len__(self) -> int:
-        return self._n - len(self._taken)
-
-    def __getitem__(self, index: Any) -> Any:
-        if isinstance(index, slice):
-            return list(self)[index]
-        place = range(len(self))[index]
-        for taken in self._taken:
-            if taken > place:
-                break
-            place += 1
-        return place
-
-    def __contains__(self, item: object) -> bool:
-        return item in range(self._n) and item not in self._taken
-
-    def __iter__(self) -> Iterator[int]:
-        return iter(np.delete(np.arange(self._n), self._taken).tolist())
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Sequence) and list(self) == list(other)
-
-    def __repr__(self) -> str:
-        return repr(list(self))
 
 
 def _chosen(state: Partial | Subset) -> Subset:

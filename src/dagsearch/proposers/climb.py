@@ -53,8 +53,8 @@ class Climb:
             return None
         nodes = [one.row for one in good]
         landscape = _Landscape(view, moves_in(view.space), nodes, self._known)
-        every = view.space.few_codes
-        if every is not None:
+        every, coding = view.space.few_codes, view.space.coding
+        if every is not None and coding is not None and coding.layout.kind == "places":
             return landscape.best_leaf(landscape.best_of(every))
         others = rng.choice(len(reached), min(self.explorers, len(reached)), replace=False)
         chosen = [*good[: self.starts], *(reached[other] for other in others)]

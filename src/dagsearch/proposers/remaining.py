@@ -18,8 +18,6 @@ from dagsearch.space.walks import Walk
 
 # Most states that are looked at below the nodes of one path.
 _MOST_STATES = 2_000
-# Most leaves that are listed.
-_MOST_LISTED = 5_000
 # Number of states between two looks at the clock.
 _POLLED = 256
 
@@ -91,7 +89,7 @@ class Remaining:
         space = self._index.space
         declared = space.by_run is None and getattr(space.problem, "coding", None) is not None
         coding = space.coding if declared else None  # what was only found may not be all, or too much
-        rows = None if coding is None or coding.every is None else coding.every(_MOST_LISTED)
+        rows = space.few_codes
         return None if coding is None or rows is None else list(map(coding.leaf_of, rows))
 
     def _first_open(self, start: State, finished: set[Hashable], most: int | None) -> Walk | None:

@@ -23,8 +23,6 @@ class Decision(NamedTuple):
 class Question:
     """A choice to be made: a name, its options, and one action per option."""
 
-    __slots__ = ("decisions", "name", "options")
-
     def __init__(self, name: str, options: Options) -> None:
         self.name, self.options = name, options
         self.decisions = tuple(Decision(name, value) for value in options)
@@ -36,37 +34,31 @@ class Question:
 class Chosen(dict[str, Any]):
     """The choices made so far, by name: a dictionary that does not change and can be hashed.
 
-    It is equal to every other one, and to every mapping, with the same names and values. JSON writes it as
-    an object.
+    It is equal to every dictionary with the same names and values. JSON writes it as an object.
 
     Parameters
     ----------
-    names : tuple of str
-        What was chosen, in the order of the decisions.
-    values : tuple
-        The value for each name.
+    chosen : mapping
+        The value for each name, in the order of the decisions.
     options : tuple of tuples, optional
         What each value was chosen from, if that is known only now that it was chosen.
 
     Examples
     --------
-    >>> state = Chosen(("scaler", "k"), ("none", 3))
-    >>> state
-    {'scaler': 'none', 'k': 3}
+    >>> state = Chosen({"scaler": "none", "k": 3})
     >>> state["k"], state == {"k": 3, "scaler": "none"}
     (3, True)
+    >>> state.with_choice("depth", 2)
+    {'scaler': 'none', 'k': 3, 'depth': 2}
     """
 
-    __slots__ = ("_hash", "chosen", "names", "options")
+    __slots__ = ("_hash", "options")
 
     def __init__(
-        self,
-        names: tuple[str, ...] = (),
-        values: tuple[Hashable, ...] = (),
-        options: tuple[Options, ...] | None = None,
+        self, chosen: Mapping[str, Hashable] | None = None, options: tuple[Options, ...] | None = None
     ) -> None:
-        super().__init__(zip(names, values, strict=True))
-        self.names, self.chosen, self.options = names, values, options
+        super().__init__(chosen or {})
+        self.options = options
         self._hash: int | None = None
 
     def asdict(self) -> dict[str, Any]:
@@ -75,29 +67,15 @@ class Chosen(dict[str, Any]):
 
     def with_choice(self, name: str, value: Hashable) -> "Chosen":
         """These choices and one more."""
-        longer = Chosen.__new__(Chosen)
-        # Copying a dictionary is much faster than filling one.
-        dict.update(longer, self)
-        dict.__setitem__(longer, name, value)
-        longer.names, longer.chosen = (*self.names, name), (*self.chosen, value)
-        longer.options = longer._hash = None
-        return longer
-
-    def __eq__(self, other: object) -> bool:
-        if isinstance(other, Chosen) and self.names == other.names:
-            return self.chosen == other.chosen
-        return isinstance(other, Mapping) and dict.__eq__(self, dict(other))
-
-    def __ne__(self, other: object) -> bool:
-        return not self == other
+        return Chosen({**self, name: value})
 
     def __hash__(self) -> int:  # type: ignore[override]
         if self._hash is None:
-            self._hash = hash(frozenset(zip(self.names, self.chosen, strict=True)))
+            self._hash = hash(frozenset(self.items()))
         return self._hash
 
     def __reduce__(self) -> tuple[type["Chosen"], tuple[Any, ...]]:
-        return Chosen, (self.names, self.chosen, self.options)  # the hash of text differs between processes
+        return Chosen, (dict(self), self.options)  # the hash of text differs between processes
 
     def _refuse(self, *arguments: Any, **more: Any) -> NoReturn:
         raise TypeError("choices of a search do not change: change a copy, dict(choices)")

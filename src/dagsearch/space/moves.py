@@ -4,19 +4,21 @@ The first three change rows of codes, the last one the decisions of a problem wi
 need not be a leaf: the problem says so when it is replayed (:meth:`Moves.way`), and it is then not proposed.
 """
 
-import math
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dagsearch._internal.typing import IntArray
+from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.problem import Action, Coding, Layout, State
-from dagsearch.space.numbers import MANY, Ladder
 from dagsearch.space.walks import Walk
 
 if TYPE_CHECKING:
     from dagsearch.space.space import Space
+
+# Of more numbers than this, neighbours are near and far ones instead of all; so many may be anywhere.
+_MANY, _FAR = 24, 8
 
 Points = Any
 """Rows of codes, shape ``(points, places)``, or a list of tuples of decisions."""
@@ -57,27 +59,12 @@ class CodeMoves:
         return None if reached is None else (reached, actions)
 
 
-# Changes of codes --------------------------------------------------------------------------------------
-
-
 def draw_moves(
     widths: IntArray | Sequence[int], count: int, rng: np.random.Generator
 ) -> tuple[IntArray, IntArray]:
     """Which of many moves to make: all if they are at most ``count``, otherwise a random sample of them.
 
-    Parameters
-    ----------
-    widths : array of int, shape ``(groups,)``
-        Number of moves in each group; the moves themselves are not listed.
-    count : int
-        Largest number of moves to draw; every move is as likely as any other.
-    rng : numpy Generator
-        Source of the sample.
-
-    Returns
-    -------
-    groups, numbers : array of int, shape ``(moves,)``
-        Group of each move, and its number in the group.
+    ``widths`` is the number of moves in each group. Returns the group of each move, and its number in it.
     """
     sizes: IntArray = np.asarray(widths, dtype=np.int64)
     ends: IntArray = np.add.accumulate(sizes)
@@ -87,42 +74,59 @@ def draw_moves(
     return groups, drawn - (ends - sizes)[groups]
 
 
-def product_of(categories: IntArray, most: int) -> IntArray | None:
-    """All rows of codes with these numbers of categories; ``None`` if they are more than ``most``."""
-    sizes = np.asarray(categories).tolist()
-    if math.prod(sizes) > most:
-        return None
-    return np.indices(tuple(sizes)).reshape(len(sizes), -1).T
-
-
 class OtherOptions:
-    """Another option at one place; of a place with many numbers, near and some far ones are tried."""
+    """Another option at one place; of a place with many numbers, near and some far ones are tried.
 
-    def __init__(self, layout: Layout) -> None:
-        self._others = np.asarray(layout.categories) - 1
-        numbers = [
-            (place, Ladder(known))
-            for place, known in enumerate(layout.numbers)
-            if known is not None and len(known) > MANY
-        ]
-        self.ladders: dict[int, Ladder] = dict(numbers)
-        """Neighbours at the places with many numbers."""
+    ``absent`` is the category of each place that is neither changed nor chosen, −1 where there is none.
+    """
+
+    def __init__(self, layout: Layout, absent: IntArray | int = -1) -> None:
+        self._absent, self._sizes = absent, np.asarray(layout.categories) - (np.asarray(absent) >= 0)
+        numbers = enumerate(layout.numbers)
+        self._ladders = {
+            at: Ladder(known) for at, known in numbers if known is not None and len(known) > _MANY
+        }
 
     def around(self, codes: IntArray, count: int, rng: np.random.Generator) -> IntArray:
         """Rows that differ from ``codes`` at one place, at most ``count``; shape ``(rows, places)``."""
-        options = {place: ladder.around(int(codes[place]), rng) for place, ladder in self.ladders.items()}
-        widths = self._others
-        if options:
-            widths = widths.copy()
-            widths[list(options)] = [len(some) for some in options.values()]
-        place, number = draw_moves(widths, count, rng)
-        rows = np.empty((place.size, len(codes)), dtype=np.int64)
-        rows[:] = codes
-        changed = (codes[place] + 1 + number) % (self._others[place] + 1)
+        options = {at: ladder.around(int(codes[at]), rng) for at, ladder in self._ladders.items()}
+        widths = self._sizes - 1
+        widths[list(options)] = [len(some) for some in options.values()]
+        is_absent = (codes == self._absent) & (codes >= 0)
+        place, number = draw_moves(np.where(is_absent, 0, widths), count, rng)
+        rows = np.tile(codes, (place.size, 1))
+        changed = (codes[place] + 1 + number) % self._sizes[place]
         for at, some in options.items():
             changed[place == at] = some[number[place == at]]
         rows[np.arange(place.size), place] = changed
         return rows
+
+
+class Ladder:
+    """The neighbours of a number among many: near ones, at distances that double, and some anywhere.
+
+    An option that is none, ``nan``, is a neighbour of all.
+    """
+
+    def __init__(self, numbers: FloatArray) -> None:
+        self._others: IntArray = np.flatnonzero(np.isnan(numbers))
+        self._ordered: IntArray = np.argsort(numbers)[: len(numbers) - len(self._others)]
+        steps = 2 ** np.arange(len(numbers).bit_length())
+        self._steps = np.concatenate([-steps, steps])
+
+    def around(self, own: int, rng: np.random.Generator) -> IntArray:
+        """Numbers of neighbouring options, each once."""
+        far = self._ordered[(rng.random(_FAR) * len(self._ordered)).astype(np.int64)]
+        near = np.add.outer(np.flatnonzero(self._ordered == own), self._steps).ravel()
+        near = self._ordered[near[(near >= 0) & (near < len(self._ordered))]]
+        found = np.unique(np.concatenate([near, far, self._others]))
+        return np.asarray(found[found != own])
+
+
+def others(rows: IntArray, codes: IntArray) -> IntArray:
+    """Different rows, without those that are ``codes``."""
+    rows = np.unique(rows, axis=0)
+    return np.asarray(rows[(rows != codes).any(axis=1)])
 
 
 class Swaps:
@@ -185,9 +189,6 @@ class Stretches:
         return codes[np.where((first <= place) & (place <= last), source, place)]
 
 
-# Changes of decisions ----------------------------------------------------------------------------------
-
-
 class PathMoves:
     """Another action at one state of the path.
 
@@ -205,17 +206,13 @@ class PathMoves:
 
     def around(self, point: Any, count: int, rng: np.random.Generator) -> Points:
         """Paths on which one decision is another one, at states chosen at random."""
-        problem, states = self._space.problem, [self._space.problem.root()]
-        for action in point:
-            states.append(problem.step(states[-1], action))
-        places = [place for place, state in enumerate(states[:-1]) if len(problem.actions(state)) > 1]
-        if not places:
-            return []
-        found: dict[Any, tuple[Action, ...]] = {self._space.key(states[-1]): tuple(point)}
-        for place in rng.choice(places, size=count).tolist():
+        space, states = self._space, self._states(point)
+        places = [place for place, state in enumerate(states) if len(space.problem.actions(state)) > 1]
+        found: dict[Any, tuple[Action, ...]] = {space.key(states[-1]): tuple(point)}
+        for place in rng.choice(places, size=count).tolist() if places else ():
             leaf, actions = self._redecided(point, states[place], place, rng)
-            if self._space.allows(leaf):
-                found.setdefault(self._space.key(leaf), actions)
+            if space.allows(leaf):
+                found.setdefault(space.key(leaf), actions)
         return list(found.values())[1:]
 
     def _redecided(
@@ -239,10 +236,10 @@ class PathMoves:
 
     def leaf(self, point: Any) -> State:
         """The leaf that the decisions lead to."""
-        state = self._space.problem.root()
-        for action in point:
-            state = self._space.problem.step(state, action)
-        return state
+        return self._states(point)[-1]
+
+    def _states(self, point: Sequence[Action]) -> list[State]:
+        return list(accumulate(point, self._space.problem.step, initial=self._space.problem.root()))
 
     def way(self, point: Any) -> Walk | None:
         """The leaf and its decisions."""
@@ -250,7 +247,7 @@ class PathMoves:
 
 
 Moves = CodeMoves | PathMoves
-"""The neighbourhood of leaves; a point is what a change is made on: a row of codes, or decisions."""
+"""The neighbourhood of leaves."""
 
 
 def moves_in(space: "Space") -> Moves:

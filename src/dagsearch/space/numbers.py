@@ -12,17 +12,13 @@ from fractions import Fraction
 
 import numpy as np
 
-from dagsearch._internal.typing import FloatArray, IntArray
+from dagsearch._internal.typing import FloatArray
 
 SCALES = ("rank", "value", "logarithm")
 """Scales on which numbers are placed, in the order in which they are tried."""
 
 # With fewer different numbers an order says nothing that equality does not say.
 _FEWEST = 3
-MANY = 24
-"""Of more options than this, neighbours of a number are near and far ones instead of all."""
-# Number of neighbours anywhere.
-_FAR = 8
 # Positions whose correlation with those on an earlier scale is larger than this are not kept.
 _ALIKE = 0.97
 # Weight of the polynomials of degree 1, 2 and 3: a smooth function is mostly linear.
@@ -62,43 +58,6 @@ def _number(option: Hashable) -> float:
     return value if math.isfinite(value) else math.nan
 
 
-def ranks(numbers: FloatArray) -> FloatArray:
-    """Rank of each number among the different ones, from 0; ``nan`` where it is none."""
-    known = np.isfinite(numbers)
-    found = np.full(numbers.shape, np.nan)
-    found[known] = np.unique(numbers[known], return_inverse=True)[1]
-    return found
-
-
-class Ladder:
-    """The neighbours of a number among many: near ones, at distances that double, and some anywhere.
-
-    Parameters
-    ----------
-    numbers : array, shape ``(options,)``
-        The options as numbers, ``nan`` where one is none; such an option is a neighbour of all.
-    """
-
-    def __init__(self, numbers: FloatArray) -> None:
-        rank = ranks(numbers)
-        known = np.isfinite(rank)
-        self._rank = np.where(known, rank, -1).astype(np.int64)
-        self._ordered: IntArray = np.flatnonzero(known)[np.argsort(rank[known], kind="stable")]
-        self._others: IntArray = np.flatnonzero(~known)
-        steps = 2 ** np.arange(max(len(numbers) - 1, 1).bit_length())
-        self._steps = np.concatenate([-steps, steps])
-
-    def around(self, own: int, rng: np.random.Generator) -> IntArray:
-        """Numbers of neighbouring options, each once."""
-        far = self._ordered[(rng.random(_FAR) * len(self._ordered)).astype(np.int64)]
-        near = self._ordered[:0]
-        if self._rank[own] >= 0:
-            place = int(np.searchsorted(self._rank[self._ordered], self._rank[own])) + self._steps
-            near = self._ordered[place[(place >= 0) & (place < len(self._ordered))]]
-        found = np.unique(np.concatenate([near, far, self._others]))
-        return np.asarray(found[found != own])
-
-
 def scale_features(numbers: FloatArray) -> list[FloatArray | None]:
     """Features of each number on each scale, shape ``(numbers, 3)``; ``None`` if an earlier one is alike.
 
@@ -109,7 +68,8 @@ def scale_features(numbers: FloatArray) -> list[FloatArray | None]:
     value = numbers[known]
     found: list[FloatArray | None] = []
     kept: list[FloatArray] = []
-    for place in (ranks(numbers)[known], value, np.log(value) if value.min() > 0.0 else None):
+    rank = np.unique(value, return_inverse=True)[1].astype(np.float64)
+    for place in (rank, value, np.log(value) if value.min() > 0.0 else None):
         if place is None or any(abs(np.corrcoef(place, other)[0, 1]) > _ALIKE for other in kept):
             found.append(None)
             continue

@@ -1,9 +1,7 @@
 """Codes of the states of a problem that declares none, found on random walks.
 
-States may be the tuples of decisions so far. What the walks have shown of these may not be all there is: an
-option may be missing after some decisions, or appear only after others. So codes only say which leaves to
-look at. Whether such a leaf exists is for the problem to say, decision by decision, before it is proposed
-(:meth:`dagsearch.space.Space.replayed`).
+States may be the tuples of decisions so far. What the walks have shown of these may not be all there is, so
+codes only say which leaves to look at; the problem says whether they exist (:meth:`Space.replayed`).
 
 Other states do not show the decisions behind them; their codes come from the paths that lead there. A
 question is identified by what is offered: the same options asked again are the same question, with a number
@@ -13,7 +11,6 @@ a pipeline the settings of the model that it has, wherever on the path they are 
 
 from collections.abc import Hashable, Sequence
 from contextlib import suppress
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,7 +19,6 @@ from dagsearch._internal.typing import IntArray
 from dagsearch.errors import ProblemError
 from dagsearch.problem import Action, Coding, Layout, Problem, State
 from dagsearch.space.chosen import Chosen, Options
-from dagsearch.space.moves import product_of
 from dagsearch.space.named import Answer, Seen
 from dagsearch.space.numbers import numbers_of, numbers_of_places
 from dagsearch.space.walks import Path
@@ -36,42 +32,31 @@ _TRIED = 16
 _REMEMBERED = 100_000
 
 
-def inferred_coding(paths: Sequence[Path]) -> Coding | None:
+def tuple_coding(paths: Sequence[Path]) -> Coding | None:
     """The codes of a problem whose states are tuples of decisions, all paths of one length; else ``None``."""
     leaves, length = [path.states[-1] for path in paths], len(paths[0].actions)
-    if length < 2 or not all(_is_own_path(path, length) for path in paths):
+    are_paths = [type(leaf) is tuple and leaf == tuple(path.actions) for leaf, path in zip(leaves, paths)]  # noqa: B905
+    if length < 2 or not all(are_paths) or {len(leaf) for leaf in leaves} != {length}:
         return None
     options: list[dict[Action, int]] = [{} for _ in range(length)]
     always_same = all_others = True
     for path in paths:
         for place, (known, offered) in enumerate(zip(options, path.offered, strict=True)):
             always_same = always_same and (not known or tuple(known) == tuple(offered))
-            others = options[0].keys() - set(path.actions[:place])
-            all_others = all_others and (place == 0 or set(offered) == others)
+            left = options[0].keys() - set(path.actions[:place])
+            all_others = all_others and (place == 0 or set(offered) == left)
             for option in offered:
                 known.setdefault(option, len(known))
     names = sum(len(known) for known in options if numbers_of(list(known)) is None)
     if names > max(_MOST_NAMES, _FEW * length):
         return None
-    first = options[0]
+    first, is_order = options[0], False
     if not always_same and all(set(leaf) <= first.keys() and len(set(leaf)) == length for leaf in leaves):
-        return _tuple_coding([first] * length, "order", certain=all_others)
-    return _tuple_coding(options, "places", certain=always_same)
-
-
-def _is_own_path(path: Path, length: int) -> bool:
-    """Whether a leaf is the tuple of the decisions that led there, of this number."""
-    leaf = path.states[-1]
-    return type(leaf) is tuple and leaf == tuple(path.actions) and len(leaf) == length
-
-
-def _tuple_coding(options: Sequence[dict[Action, int]], kind: str, certain: bool) -> Coding:
-    """Codes of tuples of decisions, given the category of each decision by place."""
+        options, is_order = [first] * length, True
     decisions = [list(known) for known in options]
-    categories = np.array([len(known) for known in options])
 
     def codes(states: Sequence[State]) -> IntArray:
-        rows = np.full((len(states), len(options)), -1, dtype=np.int64)
+        rows = np.full((len(states), length), -1, dtype=np.int64)
         for row, state in zip(rows, states, strict=True):
             row[: len(state)] = [known.get(part, -1) for known, part in zip(options, state)]  # noqa: B905
         return rows
@@ -80,21 +65,14 @@ def _tuple_coding(options: Sequence[dict[Action, int]], kind: str, certain: bool
         # A list first: a generator takes twice as long.
         return tuple([known[code] for known, code in zip(decisions, codes.tolist(), strict=True)])
 
-    layout = Layout(kind, categories, numbers_of_places(decisions) if kind == "places" else ())
-    every = partial(product_of, categories) if kind == "places" and certain else None
-    return Coding(layout, codes, leaf_of, list, every, certain=certain)
+    kind, numbers = ("order", ()) if is_order else ("places", numbers_of_places(decisions))
+    layout = Layout(kind, np.array([len(known) for known in options]), numbers)
+    certain = all_others if is_order else always_same
+    return Coding(layout, codes, leaf_of, list, certain=certain, complete=always_same)
 
 
 class PathCodes:
-    """The states of a problem as the decisions on the paths to them.
-
-    Parameters
-    ----------
-    problem : Problem
-        Its actions must be hashable.
-    key : callable
-        What identifies a state.
-    """
+    """The states of a problem with hashable actions as the decisions on the paths to them."""
 
     def __init__(self, problem: Problem, key: Any) -> None:
         self._problem, self._key = problem, key
@@ -106,10 +84,10 @@ class PathCodes:
     def coding(self) -> Coding | None:
         """How states are written as codes; ``None`` if too much is offered to know it all."""
         codes = self._seen.codes
-        numbers = codes.layout.numbers or [None] * len(codes.names)
+        numbers = codes.layout.numbers or [None] * len(codes.layout.categories)
         sizes = [size for size, known in zip(codes.layout.categories, numbers, strict=True) if known is None]
         is_known = self._complete and sum(sizes) <= _MOST_NAMES
-        return codes.coding(self._leaf_of, self._path_to, self._decided) if is_known else None
+        return self._seen.coding(self._leaf_of, self._path_to, self._decided) if is_known else None
 
     def learn(self, actions: Sequence[Action]) -> None:
         """Remember which states these actions lead to; nothing if they do not lead to a leaf."""
@@ -131,7 +109,7 @@ class PathCodes:
                 raise ProblemError(f"{value!r} is not offered at {state!r}")
             chosen, state = chosen.with_choice(name, value), problem.step(state, value)
             self._ways.setdefault(self._key(state), chosen)
-        return Chosen(chosen.names, chosen.chosen, tuple(asked)), state
+        return Chosen(chosen, tuple(asked)), state
 
     def _name(self, options: Options, times: int) -> str:
         return self._names.setdefault((options, times), f"question {len(self._names)}")
@@ -155,7 +133,7 @@ class PathCodes:
         chosen = self._way(leaf)
         if chosen is None:
             raise ProblemError(f"the way to {leaf!r} is not known")
-        return list(chosen.chosen)
+        return list(chosen.values())
 
 
 def paths_are_states(problem: Problem, key: Any, paths: Sequence[Path]) -> bool:

@@ -1,17 +1,19 @@
 """The problem, examined once: its optional members, random walks, places and options, ways to a leaf."""
 
+import math
 from collections import deque
 from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from contextlib import suppress
 from functools import cached_property, partial
+from itertools import combinations
 from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from dagsearch._internal.typing import IntArray
 from dagsearch.errors import ProblemError
-from dagsearch.problem import MAX, MIN, Action, Coding, DefinedByRun, Problem, State, is_current
-from dagsearch.space.paths import PathCodes, inferred_coding, paths_are_states
+from dagsearch.problem import MAX, MIN, Action, Coding, DefinedByRun, Layout, Problem, State, is_current
+from dagsearch.space.paths import PathCodes, paths_are_states, tuple_coding
 from dagsearch.space.walks import Path, Walk, random_path, shape_rng, step_by_step
 
 # Number of random walks. Where paths are long there are fewer of them, with about this number of states in
@@ -220,7 +222,7 @@ class Space:
         if declared is not None or hasattr(problem, "coding") or self.has_players or self.items is not None:
             return declared  # the problem says in another way what its states are
         with suppress(TypeError, ValueError):  # of decisions that cannot be hashed, or compared
-            if (found := inferred_coding(self.paths)) is not None:
+            if (found := tuple_coding(self.paths)) is not None:
                 return found
             leaf = self.paths[0].states[-1]
             if not isinstance(leaf, (set, frozenset)) and paths_are_states(
@@ -265,10 +267,8 @@ class Space:
     def few_codes(self) -> IntArray | None:
         """Codes of all leaves; ``None`` if they are many, or not known."""
         coding = self.coding
-        if coding is None or coding.every is None or coding.layout.kind == "set":
-            return None  # swaps of a set are compared without listing all sets
-        rows = coding.every(_FEW_LEAVES)
-        if rows is None or self.allowed is None:
+        rows = None if coding is None or not coding.complete else _few_rows(coding.layout)
+        if coding is None or rows is None or self.allowed is None:
             return rows
         return rows[[self.allows(coding.leaf_of(row)) for row in rows]]
 
@@ -280,14 +280,15 @@ class Space:
 
     # Ways ------------------------------------------------------------------------------------------------
 
-    def replayed(self, actions: Iterable[Action]) -> State | None:
+    def replayed(self, actions: Sequence[Action]) -> State | None:
         """The leaf that actions lead to from the root; ``None`` if one is not offered, or the leaf is none.
 
         Every leaf that is proposed has come this way, so that the problem is the only judge of its leaves.
         """
         problem, state = self.problem, self.problem.root()
         for action in actions:
-            if self.by_run is None and not _offers(problem.actions(state), action):
+            # In an array of actions ``in`` would compare elementwise.
+            if self.by_run is None and action not in list(problem.actions(state)):
                 return None
             state = problem.step(state, action)
         return state if len(problem.actions(state)) == 0 and self.allows(state) else None
@@ -313,6 +314,16 @@ class Space:
         return list(known[1])
 
 
-def _offers(actions: Sequence[Action], action: Action) -> bool:
-    """Whether an action is among those offered; in an array of actions ``in`` would compare elementwise."""
-    return action in (actions if not isinstance(actions, np.ndarray) else actions.tolist())
+def _few_rows(layout: Layout) -> IntArray | None:
+    """All rows of codes that a layout of places or sets admits; ``None`` if they are many."""
+    categories = layout.categories.tolist()
+    if layout.kind == "places":
+        few = math.prod(categories) <= _FEW_LEAVES
+        return np.indices(categories).reshape(len(categories), -1).T if few else None
+    if sum(math.comb(len(categories), size) for size in layout.sizes) > _FEW_LEAVES:
+        return None
+    chosen = [some for size in layout.sizes for some in combinations(range(len(categories)), size)]
+    rows = np.zeros((len(chosen), len(categories)), dtype=np.int64)
+    for row, some in zip(rows, chosen, strict=True):
+        row[list(some)] = 1
+    return rows

@@ -74,7 +74,7 @@ def numbered(problem: Problem, actions: Sequence[Action]) -> list[int]:
         return []
     found, state = [], problem.root()
     for action in actions:
-        found.append(_place(problem.actions(state), action))
+        found.append(list(problem.actions(state)).index(action))
         state = problem.step(state, action)
     return found
 
@@ -83,14 +83,9 @@ def passed(problem: Problem, actions: Sequence[Action]) -> list[State]:
     """The states on a path from the root, with both ends; ``ValueError`` if an action is not possible."""
     states = [problem.root()]
     for action in actions:
-        _place(problem.actions(states[-1]), action)
+        list(problem.actions(states[-1])).index(action)
         states.append(problem.step(states[-1], action))
     return states
-
-
-def _place(actions: Sequence[Action], action: Action) -> int:
-    """Index of an action; an array of actions has no method ``index``."""
-    return (actions if hasattr(actions, "index") else list(actions)).index(action)
 
 
 def walked(problem: Problem, numbers: Sequence[int]) -> tuple[State, tuple[Action, ...]]:
