@@ -78,6 +78,7 @@ def one_draw(method: str, number: int) -> list[Row]:
 def explore(search: Search, problem: Problem) -> None:
     """Add every state to the DAG."""
     explored, descent = search.explored, search.portfolio.descent
+    assert explored is not None
     assert descent is not None
     pending = [explored.root]
     while pending:
@@ -88,5 +89,6 @@ def explore(search: Search, problem: Problem) -> None:
 
 
 def _interval(search: Search) -> tuple[float, float, float]:
-    mean, variance = search.explored.value(search.explored.root)
+    explored = search.values
+    mean, variance = explored.value(explored.root)
     return mean - _NINETY * variance**0.5, mean + _NINETY * variance**0.5, mean

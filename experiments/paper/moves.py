@@ -59,6 +59,7 @@ def uct_move(board: str, simulations: int, seed: int) -> int:
     """Of our UCT: a leaf that wins, else the most visited, as OpenSpiel decides."""
     search = baselines.uct(From(board), c=2.0**0.5, seed=seed)
     search.run(simulations)
+    assert search.explored is not None
     graph = search.explored.graph
 
     def key(child: int) -> tuple[float, float, float]:

@@ -15,6 +15,8 @@ def run(quick: bool, jobs: int, progress: bool = True) -> Outcome:
     rounds, steps = (2, 5) if quick else (100, 200)
     tasks = [(method, number, 1, steps) for method in METHODS for number in range(rounds)]
     rows = run_rounds(tictactoe.one_repetition, tasks, jobs, progress)
-    measured = tictactoe.METHODS[METHODS[0]](TicTacToe(), 0).explored.increments.step_variance
+    explored = tictactoe.METHODS[METHODS[0]](TicTacToe(), 0).explored
+    assert explored is not None
+    measured = explored.increments.step_variance
     about = {"rounds": rounds, "c": tictactoe.C, "measured": [round(step, 3) for step in measured.tolist()]}
     return Outcome("steps", rows, about)

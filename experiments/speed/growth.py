@@ -102,7 +102,7 @@ def grow(search: Search, size: Size, rng: np.random.Generator, until: float) -> 
         leaf, _ = search.space.walk(problem.root(), rng)
         search.tell(leaf, problem.reward(leaf))
         ahead = size.nodes * len(search.history) / size.rewards
-        while descent is not None and len(search.explored.graph) < ahead:
+        while descent is not None and search.explored is not None and len(search.explored.graph) < ahead:
             follow(search.explored, descent.expansion, search.space.walk(problem.root(), rng)[1])
     return True
 

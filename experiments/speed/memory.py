@@ -74,6 +74,7 @@ def measured(nodes: int) -> dict[str, Any]:
     """Memory of a search with ``nodes`` nodes."""
     search = Search.paper(Numbers(), expansion=AllChildren(), seed=SEED)
     search.run(3)  # compile
+    assert search.explored is not None
     before, already = _resident(), len(search.explored.graph)
     fill(search, nodes)
     search.run(1)  # includes what a step allocates
@@ -85,6 +86,7 @@ def measured(nodes: int) -> dict[str, Any]:
 def fill(search: Search, nodes: int) -> None:
     """Expand nodes at the boundary until the DAG has ``nodes`` nodes."""
     explored, descent = search.explored, search.portfolio.descent
+    assert explored is not None
     assert descent is not None
     descent.expansion.expand(explored, explored.root)
     waiting = explored.graph.children(explored.root).tolist()
