@@ -152,9 +152,13 @@ class Covariance(Learnt, ABC):
 
 def _same(xs: Sequence[State], ys: Sequence[State]) -> FloatArray:
     """1 where two states are equal, shape ``(len(xs), len(ys))``."""
-    number = {state: place for place, state in enumerate([*xs, *ys])}
-    first, second = (np.array([number[state] for state in states], dtype=np.int64) for states in (xs, ys))
-    return np.asarray(first[:, None] == second, dtype=np.float64)
+    try:
+        number = {state: place for place, state in enumerate([*xs, *ys])}
+        first, second = (np.array([number[state] for state in states], dtype=np.int64) for states in (xs, ys))
+        return np.asarray(first[:, None] == second, dtype=np.float64)
+    except TypeError:  # states that cannot be hashed: the problem has a key of its own
+        same = [[np.array_equal(x, y) for y in ys] for x in xs]
+        return np.array(same, dtype=np.float64).reshape(len(xs), len(ys))
 
 
 # Sums and multiples -------------------------------------------------------------------------------
