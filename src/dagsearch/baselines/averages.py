@@ -132,10 +132,8 @@ class UCB1(Policy):
         """The bound of every option; infinite for options without rewards."""
         known = self._averages.of(options)
         bonus = self.c * np.sqrt(math.log(max(1.0, known.visits)) / np.maximum(known.number, 1.0))
-        return np.where(known.number > 0.0, known.mean + self._bonus(options, bonus), np.inf)
-
-    def _bonus(self, options: Options, bonus: FloatArray) -> FloatArray:
-        return np.where(options.terminal, 0.0, bonus)
+        bonus = np.where(options.terminal, 0.0, bonus)
+        return np.where(known.number > 0.0, known.mean + bonus, np.inf)
 
     def value(self, options: Options) -> FloatArray:
         """Mean reward of every option; −∞ for options without rewards."""

@@ -42,7 +42,7 @@ class NamedChoices:
 
     def step(self, state: Chosen, action: Decision) -> Chosen:
         """The choices with one more."""
-        return state.with_choice(*action)
+        return Chosen({**state, action.name: action.value})
 
     def items(self, state: Chosen) -> list[tuple[str, Hashable]]:
         """The choices with their names."""
@@ -113,7 +113,8 @@ class Choices(NamedChoices):
             for name, options in given.items()
         }
         self._number = {name: number for number, name in enumerate(self._names)}
-        self._is_fixed = all(isinstance(options, Question) for options in self._places.values())
+        known = [options.decisions for options in self._places.values() if isinstance(options, Question)]
+        self._is_fixed, self._decisions = len(known) == len(self._names), [*known, ()]
         if self._is_fixed:
             self._seen.learn(self._walked(lambda name, options: options[0]))
         else:
@@ -121,6 +122,8 @@ class Choices(NamedChoices):
 
     def actions(self, state: Chosen) -> Sequence[Decision]:
         """The options of the next choice."""
+        if self._is_fixed:
+            return self._decisions[len(state)]
         question = self._next(state)
         return () if question is None else question.decisions
 
@@ -165,7 +168,7 @@ class Choices(NamedChoices):
         while (question := self._next(state)) is not None:
             state = state.with_choice(question.name, answer(question.name, question.options))
             asked.append(question.options)
-        return Chosen(state, tuple(asked))
+        return Chosen.among(tuple(asked), state)
 
     def leaf(self, choices: Mapping[str, Hashable]) -> Chosen:
         """The leaf with these choices, in whatever order they are given; for ``tell``, say."""
@@ -188,7 +191,7 @@ class Choices(NamedChoices):
     @property
     def coding(self) -> Coding:
         """One place per name, one category per value, as far as random leaves have shown them."""
-        return self._seen.coding(self.leaf_of, self.path_to, lambda state: (state, self._next(state) is None))
+        return self._seen.coding(self.leaf_of, self.path_to, lambda state: (state, not self.actions(state)))
 
     def leaf_of(self, codes: IntArray) -> Chosen:
         """The leaf with these codes; the first option is chosen where a code does not fit."""

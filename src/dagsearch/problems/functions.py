@@ -212,7 +212,7 @@ class FunctionProblem(NamedChoices, DefinedByRun):
         """The state that :meth:`encode` was given."""
         chosen = {part[0]: from_json(part[1]) for part in encoded}
         options = tuple([tuple(map(from_json, part[2])) for part in encoded if len(part) > 2])
-        return Chosen(chosen, options or None)
+        return Chosen.among(options or None, chosen)
 
     def identity(self) -> str:
         """What the function says of itself, or its name."""
@@ -274,7 +274,7 @@ class Choose:
     @property
     def leaf(self) -> Chosen:
         """What was chosen, and from which options."""
-        return Chosen(self.made, tuple(self._options.values()))
+        return Chosen.among(tuple(self._options.values()), self.made)
 
 
 def _checked(name: Any, options: Any) -> Options:

@@ -1,6 +1,6 @@
 """Named choices: what can be chosen, what is decided, and what was chosen."""
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from typing import Any, Final, NamedTuple, NoReturn
 
 Options = tuple[Hashable, ...]
@@ -36,13 +36,6 @@ class Chosen(dict[str, Any]):
 
     It is equal to every dictionary with the same names and values. JSON writes it as an object.
 
-    Parameters
-    ----------
-    chosen : mapping
-        The value for each name, in the order of the decisions.
-    options : tuple of tuples, optional
-        What each value was chosen from, if that is known only now that it was chosen.
-
     Examples
     --------
     >>> state = Chosen({"scaler": "none", "k": 3})
@@ -52,14 +45,16 @@ class Chosen(dict[str, Any]):
     {'scaler': 'none', 'k': 3, 'depth': 2}
     """
 
-    __slots__ = ("_hash", "options")
+    options: tuple[Options, ...] | None = None
+    """What each value was chosen from, if that is known only now that it was chosen."""
+    _hash: int | None = None
 
-    def __init__(
-        self, chosen: Mapping[str, Hashable] | None = None, options: tuple[Options, ...] | None = None
-    ) -> None:
-        super().__init__(chosen or {})
-        self.options = options
-        self._hash: int | None = None
+    @classmethod
+    def among(cls, options: tuple[Options, ...] | None, chosen: Mapping[str, Hashable]) -> "Chosen":
+        """Choices with what each value was chosen from."""
+        found = cls(chosen)
+        found.options = options
+        return found
 
     def asdict(self) -> dict[str, Any]:
         """The choices as a dictionary of their own."""
@@ -74,8 +69,8 @@ class Chosen(dict[str, Any]):
             self._hash = hash(frozenset(self.items()))
         return self._hash
 
-    def __reduce__(self) -> tuple[type["Chosen"], tuple[Any, ...]]:
-        return Chosen, (dict(self), self.options)  # the hash of text differs between processes
+    def __reduce__(self) -> tuple[Callable[..., "Chosen"], tuple[Any, ...]]:
+        return Chosen.among, (self.options, dict(self))  # the hash of text differs between processes
 
     def _refuse(self, *arguments: Any, **more: Any) -> NoReturn:
         raise TypeError("choices of a search do not change: change a copy, dict(choices)")

@@ -109,7 +109,7 @@ class PathCodes:
                 raise ProblemError(f"{value!r} is not offered at {state!r}")
             chosen, state = chosen.with_choice(name, value), problem.step(state, value)
             self._ways.setdefault(self._key(state), chosen)
-        return Chosen(chosen, tuple(asked)), state
+        return Chosen.among(tuple(asked), chosen), state
 
     def _name(self, options: Options, times: int) -> str:
         return self._names.setdefault((options, times), f"question {len(self._names)}")
