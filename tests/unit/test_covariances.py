@@ -159,8 +159,6 @@ SWAPS = {
     **{name: KERNELS[name] for name in ("identity", "near", "matrix", "scaled", "linear")},
     "overflow": lambda: SetKernel(Nearness(POSITIONS), length=0.01),
     "short": lambda: SetKernel(Nearness(POSITIONS), length=0.1),
-    "sum": lambda: SetKernel(Nearness(POSITIONS)) + 0.5 * SetKernel(),
-    "times two": lambda: Combined([SetKernel()], 2.0),
 }
 
 

@@ -42,7 +42,7 @@ class Covariance(Learnt, ABC):
     reads_codes: bool = False
     """Whether :meth:`from_codes` works: the problem has codes, and the covariance knows them."""
     rates_swaps: bool = False
-    """Whether :meth:`sums_of_swaps` works: leaves are subsets, and the covariance reads codes."""
+    """Whether it has ``sums_of_swaps``, as :class:`dagsearch.covariances.SetKernel` does."""
 
     __array_ufunc__ = None  # so that a NumPy number times a covariance calls __rmul__
 
@@ -78,33 +78,6 @@ class Covariance(Learnt, ABC):
     def from_codes(self, codes: IntArray) -> Rows:
         """The rows of leaves that are given by their codes, shape ``(leaves, places)``."""
         raise CovarianceError(f"{self!r} cannot compare leaves by their codes")
-
-    def sums_of_swaps(self, codes: IntArray, others: Rows, weights: FloatArray) -> FloatArray:
-        """Weighted sums of covariances of all leaves that have one choice exchanged for another.
-
-        Parameters
-        ----------
-        codes : array of int, shape ``(places,)``
-            A leaf: 1 at the places that are chosen, 0 at the others.
-        others : rows
-            ``prepared`` rows of other leaves.
-        weights : array, shape ``(others,)``
-            Weight of the covariances with each of them.
-
-        Returns
-        -------
-        array, shape ``(chosen, unchosen)``
-            At row i and column j the sum for the leaf without the i-th chosen place and with the j-th
-            unchosen place; both are in ascending order.
-        """
-        chosen, unchosen = np.flatnonzero(codes == 1), np.flatnonzero(codes != 1)
-        sums = np.empty((chosen.size, unchosen.size))
-        for row, drop in zip(sums, chosen, strict=True):
-            swapped = np.tile(codes, (unchosen.size, 1))
-            swapped[:, drop] = 0
-            swapped[np.arange(unchosen.size), unchosen] = 1
-            row[:] = self.cross(self.from_codes(swapped), others) @ weights
-        return sums
 
     def value_and_gradient(self, rows: Rows) -> tuple[FloatArray, Gradient]:
         """The matrix of distinct states, ``private`` included, and its gradient in the hyperparameters.
@@ -187,10 +160,6 @@ class Combined(Covariance):
     def reads_codes(self) -> bool:  # type: ignore[override]
         return all(part.reads_codes for part in self._parts)
 
-    @property
-    def rates_swaps(self) -> bool:  # type: ignore[override]
-        return all(part.rates_swaps for part in self._parts)
-
     def _with_parts(self, parts: Sequence[Covariance]) -> Self:
         return changed(self)._take(parts)
 
@@ -219,9 +188,6 @@ class Combined(Covariance):
 
     def variances(self, rows: Rows) -> FloatArray:
         return self._sum(part.variances(one) for part, one in self._paired(rows))
-
-    def sums_of_swaps(self, codes: IntArray, others: Rows, weights: FloatArray) -> FloatArray:
-        return self._sum(part.sums_of_swaps(codes, other, weights) for part, other in self._paired(others))
 
     def value_and_gradient(self, rows: Rows) -> tuple[FloatArray, Gradient]:
         found = [part.value_and_gradient(own) for part, own in self._paired(rows)]

@@ -16,7 +16,7 @@ that is alike for states that are close.
 """
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -34,33 +34,6 @@ from dagsearch.space import Space
 _LARGE = 150.0
 # Of at least the first number of items, rows with at most the second share of entries are taken as sparse.
 _MANY, _FEW = 128, 0.1
-
-
-class Metric(NamedTuple):
-    """K, as a matrix times a number."""
-
-    matrix: FloatArray | None
-    """How alike entries are; ``None`` for the identity."""
-    scale: float = 1.0
-    """The number."""
-
-    def times(self, centred: FloatArray) -> FloatArray:
-        """K(x − x̄) of each row."""
-        return np.asarray(self.scale * (centred if self.matrix is None else centred @ self.matrix))
-
-    def norms(self, centred: FloatArray) -> FloatArray:
-        """(x − x̄)ᵀK(x − x̄) of each row."""
-        return np.asarray(np.einsum("ij,ij->i", self.times(centred), centred))
-
-    def diagonal(self, count: int) -> FloatArray:
-        """The diagonal of K, which has this number of rows."""
-        return self.scale * (np.ones(count) if self.matrix is None else self.matrix.diagonal())
-
-    def between(self, some: IntArray, others: IntArray) -> FloatArray:
-        """Entries of K at some rows and other columns."""
-        if self.matrix is None:
-            return np.asarray(self.scale * (some[:, None] == others))
-        return np.asarray(self.scale * self.matrix[np.ix_(some, others)])
 
 
 class SetKernel(Covariance):
@@ -126,7 +99,9 @@ class SetKernel(Covariance):
         # Of a problem: its coding, the mean of random leaves, and their covariance if there is a matrix.
         self._coding: Coding | None = None
         self._center, self._spread = np.zeros(1), np.zeros((1, 1))
-        self._metric = Metric(None)
+        # K is the matrix, or the identity if there is none, times the scale.
+        self._matrix_between: FloatArray | None = None
+        self._scale = 1.0
 
     def bind(self, problem: Problem | Space) -> "Covariance":
         own = Space.of(problem)
@@ -149,7 +124,7 @@ class SetKernel(Covariance):
         if self._parts:
             return changed(bound, _spread=centred.T @ centred / len(centred))._with_parts(self._parts)
         mean = float(np.einsum("ij,ij->i", centred, centred).mean())
-        return changed(bound, _metric=Metric(None, 1.0 / max(mean, 1e-300)))
+        return changed(bound, _scale=1.0 / max(mean, 1e-300))
 
     def represent(self, states: Sequence[State]) -> Rows:
         if self._coding is None:
@@ -164,17 +139,24 @@ class SetKernel(Covariance):
             return changed(self, _parts=parts)
         matrix = parts[0].matrix()
         scale = 1.0 / max(float(np.vdot(self._spread, matrix)), 1e-300)
-        return changed(self, _parts=parts, _metric=Metric(matrix, scale))
+        return changed(self, _parts=parts, _matrix_between=matrix, _scale=scale)
+
+    def _smooth(self, centred: Any) -> FloatArray:
+        """K(x − x̄) of each row."""
+        matrix = self._matrix_between
+        return np.asarray(self._scale * (centred if matrix is None else centred @ matrix))
 
     # Covariances -----------------------------------------------------------------------------------
 
     def variances(self, rows: Rows) -> FloatArray:
-        return self.bias + self.linear * self._metric.norms(rows - self._center) + self.nonlinear
+        centred = rows - self._center
+        norms = np.einsum("ij,ij->i", self._smooth(centred), centred)
+        return np.asarray(self.bias + self.linear * norms + self.nonlinear)
 
     def prepared(self, rows: Rows) -> Rows:
         """K(x − x̄) of each row, and (x − x̄)ᵀK(x − x̄) in the last column."""
         centred = rows - self._center
-        smooth = self._metric.times(centred)
+        smooth = self._smooth(centred)
         return np.concatenate([smooth, np.einsum("ij,ij->i", smooth, centred)[:, None]], axis=1)
 
     def cross(self, rows: Rows, others: Rows) -> FloatArray:
@@ -182,7 +164,8 @@ class SetKernel(Covariance):
 
     def related(self, rows: Rows, others: Rows) -> tuple[FloatArray, FloatArray]:
         centred = rows - self._center
-        inner, norms = centred @ others[:, :-1].T, self._metric.norms(centred)
+        inner = centred @ others[:, :-1].T
+        norms = np.einsum("ij,ij->i", self._smooth(centred), centred)
         u = norms[:, None] + others[:, -1] - 2.0 * inner
         u /= 2.0 * self.length**2
         cross = np.exp(-0.5 * np.maximum(u, 0.0, out=u))
@@ -194,9 +177,9 @@ class SetKernel(Covariance):
 
     def value_and_gradient(self, rows: Rows) -> tuple[FloatArray, Gradient]:
         entries, center = self._entries(rows)
-        smooth = self._metric.times(entries)
+        smooth = self._smooth(entries)
         towards = smooth @ center
-        inner = entries @ smooth.T - towards[:, None] - towards + self._metric.norms(center[None])
+        inner = entries @ smooth.T - towards[:, None] - towards + self._smooth(center) @ center
         norms = inner.diagonal()
         u = np.maximum(norms[:, None] + norms - 2.0 * inner, 0.0) / (2.0 * self.length**2)
         fallen = np.exp(-0.5 * u)
@@ -234,7 +217,7 @@ class SetKernel(Covariance):
         With X the centred rows, G = XKXᵀ and u = (Gᵢᵢ + Gⱼⱼ − 2Gᵢⱼ) / 2ℓ², so that Σ W ∘ matrix changes by
         Σ A ∘ dG = Σ XᵀAX ∘ dK. The scale of K changes too: the mean change over random leaves is subtracted.
         """
-        matrix, scale = self._metric
+        matrix, scale = self._matrix_between, self._scale
         if matrix is None:
             return []
         by_u = by_u / self.length**2
@@ -263,7 +246,7 @@ class SetKernel(Covariance):
         return np.asarray(codes == 1, dtype=np.float64, order="F")
 
     def sums_of_swaps(self, codes: IntArray, others: Rows, weights: FloatArray) -> FloatArray:
-        r"""The exponential need not be computed for every pair of a swap and another leaf.
+        r"""Weighted sums of covariances of all leaves that have one item exchanged for another.
 
         With a row x whose item i is exchanged for j, and y another row,
 
@@ -271,31 +254,44 @@ class SetKernel(Covariance):
 
         No term depends on y and on both items, so that the exponential has the factors F(y), A(i, y), B(j, y)
         and C(i, j), and the sums are a product of two matrices.
-        """
-        row, chosen, unchosen = self.from_codes(codes), np.flatnonzero(codes == 1), np.flatnonzero(codes != 1)
-        sums = self._sums_by_factors(row, chosen, unchosen, others, weights)
-        return super().sums_of_swaps(codes, others, weights) if sums is None else sums
 
-    def _sums_by_factors(
-        self, row: FloatArray, i: IntArray, j: IntArray, others: Rows, weights: FloatArray
-    ) -> FloatArray | None:
-        """:meth:`sums_of_swaps` of items i for items j, by factors; ``None`` if these might overflow."""
+        Parameters
+        ----------
+        codes : array of int, shape ``(items,)``
+            A leaf: 1 for the items that are chosen, 0 for the others.
+        others : rows
+            ``prepared`` rows of other leaves.
+        weights : array, shape ``(others,)``
+            Weight of the covariances with each of them.
+
+        Returns
+        -------
+        array, shape ``(chosen, unchosen)``
+            At row i and column j the sum for the leaf without the i-th chosen item and with the j-th unchosen
+            one; both are in ascending order.
+        """
+        i, j = np.flatnonzero(codes == 1), np.flatnonzero(codes != 1)
         smooth, norms = others[:, :-1], others[:, -1]
-        centred = row - self._center
-        own = self._metric.times(centred)
+        centred = self.from_codes(codes) - self._center
+        own = self._smooth(centred)
         inner = smooth @ centred
         apart = float(own @ centred) + norms - 2.0 * inner
         # Of K(x − y) at the items, and of K between them.
         out, into = own[i] - smooth[:, i], own[j] - smooth[:, j]
-        between = self._metric.between(i, j)
-        half = 0.5 * self._metric.diagonal(len(own))
+        matrix = self._matrix_between
+        between = self._scale * (i[:, None] == j if matrix is None else matrix[np.ix_(i, j)])
+        half = 0.5 * (self._scale * (np.ones(len(own)) if matrix is None else matrix.diagonal()))
         sharp = 1.0 / (2.0 * self.length**2)
         largest = max(np.abs(out).max(initial=0.0), np.abs(into).max(initial=0.0), 2.0 * half.max())
-        if sharp * largest > _LARGE:
-            return None
-        by_out = np.exp(sharp * (out - half[i])) * (weights * np.exp(-0.5 * sharp * apart))[:, None]
-        by_into = np.exp(-sharp * (into + half[j]))
-        sums = self.nonlinear * np.exp(sharp * between) * (by_out.T @ by_into)
+        if sharp * largest <= _LARGE:
+            by_out = np.exp(sharp * (out - half[i])) * (weights * np.exp(-0.5 * sharp * apart))[:, None]
+            by_into = np.exp(-sharp * (into + half[j]))
+            sums = self.nonlinear * np.exp(sharp * between) * (by_out.T @ by_into)
+        else:  # the factors might overflow, their product does not
+            near = -0.5 * sharp * apart[:, None] - sharp * (into + half[j])
+            by_item = zip(sharp * (out - half[i]).T, sharp * between, strict=True)
+            each = [weights @ np.exp(near + away[:, None] + row) for away, row in by_item]
+            sums = self.nonlinear * np.array(each)
         sums += self.bias * weights.sum() + self.linear * float(weights @ inner)
         trend = self.linear * (weights @ smooth)
         return np.asarray(sums + trend[j] - trend[i][:, None])

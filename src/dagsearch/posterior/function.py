@@ -27,7 +27,7 @@ from typing import NoReturn
 import numpy as np
 
 from dagsearch._internal.typing import FloatArray, IntArray
-from dagsearch.covariances import Covariance
+from dagsearch.covariances import Covariance, SetKernel
 from dagsearch.covariances.rows import Rows, RowStore
 from dagsearch.errors import CovarianceError
 from dagsearch.posterior.base import AT_ONCE, JointScores, MeanFunction, largest, prior_means
@@ -102,6 +102,7 @@ class AnchoredScores(JointScores):
         chosen, unchosen = np.flatnonzero(codes == 1), np.flatnonzero(codes != 1)
         if chosen.size == 0 or unchosen.size == 0:
             return np.zeros((0, codes.size), dtype=codes.dtype)
+        assert isinstance(self.covariance, SetKernel)  # no other covariance rates swaps
         sums = self.covariance.sums_of_swaps(codes, self._anchors.rows, self._alpha)
         out, into = (closed[:, chosen] != 1).argmax(axis=1), (closed[:, unchosen] == 1).argmax(axis=1)
         sums[out, into] = -np.inf
