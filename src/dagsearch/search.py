@@ -108,14 +108,12 @@ class Search(Session[Proposal]):
             self.index = Index(space, scores)
         else:
             self.index = self.explored = Explored(space, scores, backup or MomentMatching(), increments)
-            descent.prepare(space)
         self.posterior = Posterior(self.index, evidence, standardize, repeats)
         self.data = Data(self.index.key)
         self.problem, self.space, self.deadline = space.problem, space, self.index.deadline
         self.repeats, self.seed, self.asked = repeats, seed_of(seed), 0
-        self._view = View(
-            self.posterior, self.index, self.data, Remaining(self.index), self.incumbent, self.explored
-        )
+        known = self.posterior, self.index, self.data, Remaining(self.index)
+        self._view = View(*known, self.incumbent, cast(Explored, self.explored))
         self._failed: set[int] = set()  # rows of leaves that will not be evaluated
         self.record_with(Recorder())
         if self.explored is not None:
@@ -600,7 +598,7 @@ class Search(Session[Proposal]):
         if self.repeats:  # no leaf is closed
             leaves, evaluated = self.space.few_leaves, {episode.leaf for episode in self.posterior.told}
             return bool(leaves) and all(self.index.find(leaf) in evaluated for leaf in leaves)
-        return not (self._failed or self.data.pending) and not self._view.remaining.is_any_left()
+        return not (self._failed or self.data.pending) and self._view.remaining.anywhere() is None
 
     def forecast(self, n: int = 1) -> "Forecast | None":
         """The best reward to be expected after ``n`` more evaluations, with a 90% interval.

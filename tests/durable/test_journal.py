@@ -232,7 +232,8 @@ def test_parts_that_a_journal_cannot_hold_must_be_given_again(tmp_path):
     again = ds.Search.resume(path, chosen, covariance=ds.covariances.Overlap.of(chosen))
     assert history(again) == history(search)
     again.close()
-    parts = {"proposers": ds.proposers.Descent(ds.policies.UpperConfidence(1.0), ds.rollouts.Uniform())}
+    policy, rollout = ds.policies.UpperConfidence(1.0), ds.rollouts.Uniform()
+    parts = {"proposers": ds.proposers.Descent(policy, rollout, ds.expansions.AllChildren())}
     made = tmp_path / "parts.db"
 
     def scores():

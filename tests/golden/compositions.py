@@ -17,6 +17,7 @@ import dagsearch as ds
 from dagsearch.covariances import Overlap
 from dagsearch.posterior import WeightScores
 from dagsearch.proposers import Descent
+from dagsearch.proposers.expansions import AllChildren
 from dagsearch.proposers.policies import UpperConfidence
 from dagsearch.proposers.rollouts import Uniform
 from dagsearch.values.backups import MomentMatching
@@ -130,7 +131,7 @@ def after_many(search, rewards=1010, more=15):
 
 
 def composed(problem, scores, backup, rollout, **other):
-    descent = Descent(UpperConfidence(1.0), rollout)
+    descent = Descent(UpperConfidence(1.0), rollout, AllChildren())
     return ds.Search(problem, scores=scores, proposers=descent, backup=backup, seed=3, **other)
 
 

@@ -28,7 +28,9 @@ SEARCHES: dict[str, Callable[[ds.problems.Subsets], ds.Search]] = {
     "descents": lambda p: ds.Search(
         p,
         scores=FunctionScores(SetKernel().bind(p), 0.01),
-        proposers=Descent(ds.policies.UpperConfidence(1.0), ds.rollouts.Greedy(1.0)),
+        proposers=Descent(
+            ds.policies.UpperConfidence(1.0), ds.rollouts.Greedy(1.0), ds.expansions.AllChildren()
+        ),
         seed=0,
     ),
 }
@@ -51,7 +53,7 @@ def exhaustive(problem, expansion=None, **parts):
     """A search that sees every leaf once."""
     settings = {
         "scores": scores_for(Overlap.of(problem), 1e-12),
-        "proposers": Descent(UpperConfidence(1.0), Uniform(), expansion),
+        "proposers": Descent(UpperConfidence(1.0), Uniform(), expansion or ds.expansions.AllChildren()),
         "backup": MomentMatching(),
         "repeats": False,
         "seed": 0,

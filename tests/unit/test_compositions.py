@@ -7,6 +7,7 @@ from dagsearch.baselines import UCB1, Averages, NoScores
 from dagsearch.covariances import Overlap
 from dagsearch.posterior import WeightScores
 from dagsearch.proposers import Climb, Descent, Nearby, Portfolio, Random
+from dagsearch.proposers.expansions import AllChildren
 from dagsearch.proposers.policies import UpperConfidence
 from dagsearch.proposers.rollouts import Greedy, Uniform
 from support.searches import linear_subsets
@@ -15,7 +16,7 @@ from support.searches import linear_subsets
 def parts(policy=None, rollout=None, **changed):
     return {
         "scores": WeightScores(Overlap(), 0.1),
-        "proposers": Descent(policy or UpperConfidence(1.0), rollout or Uniform()),
+        "proposers": Descent(policy or UpperConfidence(1.0), rollout or Uniform(), AllChildren()),
     } | changed
 
 

@@ -12,7 +12,8 @@ from dagsearch.covariances import SetKernel
 from dagsearch.data import Foresight
 from dagsearch.methods import default_parts
 from dagsearch.posterior import FunctionScores, WeightScores
-from dagsearch.proposers import Climb, Descent, Leftover, Nearby, Portfolio, Random
+from dagsearch.proposers import Climb, Descent, Nearby, Portfolio, Random
+from dagsearch.proposers.expansions import OneChild, default_expansion
 from dagsearch.proposers.policies import UpperConfidence
 from dagsearch.proposers.rollouts import Greedy
 from dagsearch.results import Gaussian
@@ -68,7 +69,7 @@ def descending(problem, evaluations, seed=0):
     search = ds.Search(
         problem,
         scores=FunctionScores(SetKernel().bind(problem), 0.01),
-        proposers=Descent(UpperConfidence(0.5), Greedy(1.0)),
+        proposers=Descent(UpperConfidence(0.5), Greedy(1.0), default_expansion(Space(problem))),
         standardize=5,
         repeats=False,
         seed=seed,
@@ -146,7 +147,7 @@ def test_climbs_leave_out_the_swaps_that_are_known():
     assert climb.propose(search._view, np.random.default_rng(0)) is None
 
 
-@pytest.mark.parametrize("proposer", [Climb(), Climb(2, 2, 1), Nearby(), Random(), Leftover()])
+@pytest.mark.parametrize("proposer", [Climb(), Climb(2, 2, 1), Nearby(), Random()])
 @pytest.mark.parametrize("problem", [Word(), Bag(), ds.problems.Subsets(7, 3, reward=sum)])
 def test_proposers_give_an_open_leaf_and_its_path(proposer, problem):
     search, proposed = known(problem), 0
@@ -483,10 +484,10 @@ def test_if_one_finds_nothing_the_others_are_asked():
     asked = list(portfolio.turn(view, rng))
     assert isinstance(asked[0], Random)  # the random leaf to begin with
     assert asked[1:4] == [one, other, local]
-    assert [type(proposer) for proposer in asked[4:]] == [Random, Leftover]
+    assert [type(proposer) for proposer in asked[4:]] == [Random]
     assert list(portfolio.turn(view, rng))[:3] == [other, one, local]
     assert portfolio.state == (2, 0)
-    alone = Descent(UpperConfidence(1.0), Greedy(1.0))
+    alone = Descent(UpperConfidence(1.0), Greedy(1.0), OneChild())
     assert list(Portfolio([alone]).turn(view, rng)) == [alone]  # it finds every leaf that is left
 
 

@@ -201,7 +201,9 @@ def test_evidence_needs_scores_that_can_be_made_anew():
         ds.Search(
             ds.problems.Synthetic(),
             scores=ds.baselines.NoScores(),
-            proposers=Descent(ds.policies.UpperConfidence(0.5), ds.rollouts.Uniform()),
+            proposers=Descent(
+                ds.policies.UpperConfidence(0.5), ds.rollouts.Uniform(), ds.expansions.OneChild()
+            ),
             evidence=Evidence(),
         )
 

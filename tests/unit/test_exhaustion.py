@@ -287,7 +287,7 @@ def test_seconds_hold_while_leaves_are_looked_for(clock):
             lambda: ds.Search(
                 Subsets(30, 6, total),
                 scores=FunctionScores(SetKernel().bind(Subsets(30, 6, total)), 0.01),
-                proposers=Descent(UpperConfidence(1.0), Greedy(1.0)),
+                proposers=Descent(UpperConfidence(1.0), Greedy(1.0), AllChildren()),
                 repeats=False,
                 seed=0,
             ),

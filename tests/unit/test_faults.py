@@ -12,6 +12,7 @@ from dagsearch.covariances import Overlap, Pairwise, Views
 from dagsearch.posterior import FunctionScores, WeightScores
 from dagsearch.posterior.evidence import Evidence
 from dagsearch.proposers import Climb, Descent, Portfolio
+from dagsearch.proposers.expansions import AllChildren
 from dagsearch.proposers.policies import UpperConfidence
 from dagsearch.proposers.rollouts import Uniform
 from dagsearch.space import Space
@@ -142,7 +143,7 @@ def test_increments_that_were_given_stay():
     search = ds.Search(
         problem,
         scores=FunctionScores(Overlap.of(problem), 0.01),
-        proposers=Descent(UpperConfidence(0.5), Uniform()),
+        proposers=Descent(UpperConfidence(0.5), Uniform(), AllChildren()),
         evidence=Evidence(),
         increments=given,
         standardize=4,

@@ -690,7 +690,7 @@ def test_a_reward_that_the_scores_refuse_is_kept_and_holds_up_no_other():
     search = ds.Search(
         problem,
         scores=FunctionScores(Pairwise(covariance), 1e-6),
-        proposers=Descent(UpperConfidence(1.0), Uniform()),
+        proposers=Descent(UpperConfidence(1.0), Uniform(), OneChild()),
         standardize=4,
         seed=0,
     )

@@ -3,7 +3,7 @@
 from dagsearch.proposers.base import Proposer, View
 from dagsearch.proposers.climb import Climb
 from dagsearch.proposers.descent import Descent
-from dagsearch.proposers.nearby import Leftover, Nearby, Random
+from dagsearch.proposers.nearby import Nearby, Random
 from dagsearch.proposers.portfolio import Portfolio
 
-__all__ = ["Climb", "Descent", "Leftover", "Nearby", "Portfolio", "Proposer", "Random", "View"]
+__all__ = ["Climb", "Descent", "Nearby", "Portfolio", "Proposer", "Random", "View"]

@@ -6,7 +6,6 @@ from typing import Protocol
 
 import numpy as np
 
-from dagsearch._internal.deadline import Deadline
 from dagsearch.data import Data
 from dagsearch.posterior.index import Index
 from dagsearch.posterior.posterior import Posterior
@@ -30,22 +29,14 @@ class View:
     """Finds leaves that are left."""
     incumbent: Callable[[], Evaluation | None]
     """The best evaluation: by reward, or by mean g where noise is learnt."""
-    descended: Explored | None
-    """The explored DAG and the belief over v, computed when it is read; ``None`` if no proposer descends."""
+    explored: Explored
+    """The explored DAG, whose values may be stale; only a search that descends has one."""
     initial: bool = False
     """Whether the leaf is one of the random ones that a search begins with."""
 
     def __post_init__(self) -> None:
         self.space: Space = self.index.space
         """The problem."""
-        self.deadline: Deadline = self.index.deadline
-        """When the current run must end."""
-
-    @property
-    def explored(self) -> Explored:
-        """The explored DAG; its values may be stale."""
-        assert self.descended is not None, "only a search that descends has a DAG"
-        return self.descended
 
     def good(self) -> Sequence[Evaluation]:
         """The best evaluations of different leaves to which actions are known, the incumbent first."""

@@ -68,7 +68,7 @@ class Climb:
         met = list(zip(landscape.rate(starts).tolist(), starts, strict=True))
         reached = list(met)
         for _ in range(self.depth):
-            landscape.check_time()
+            landscape.index.deadline.check()
             around = [landscape.around(point, rng) for _, point in reached]
             higher = []
             for (before, _), points, rating in zip(reached, around, landscape.rate_each(around), strict=True):
@@ -90,8 +90,7 @@ class _Landscape:
     """Expected improvement of points."""
 
     def __init__(self, view: View, moves: Moves, good: Sequence[int], known: "_KnownCodes") -> None:
-        self._index, self._deadline = view.index, view.deadline
-        self.moves = moves
+        self.index, self.moves = view.index, moves
         self._scores = cast(JointScores, view.posterior.scores)
         self._by_codes = view.space.coding is not None
         all_swaps = view.space.is_of_one_size and view.space.allowed is None
@@ -101,10 +100,6 @@ class _Landscape:
         self._is_closed = self._is_leaf_closed if self._known is None else self._known.is_closed
         # How far above the best score to aim, in the model's units.
         self._target = float(view.posterior.moments(good)[0].max()) + view.data.foresight.margin
-
-    def check_time(self) -> None:
-        """Raise if the time of the run is over."""
-        self._deadline.check()
 
     def around(self, point: Any, rng: np.random.Generator) -> Points:
         """Points one change away: of many swaps those with the best means, else a random part."""
@@ -133,7 +128,7 @@ class _Landscape:
 
     def best_of(self, points: Points) -> list[tuple[float, Any]]:
         """The best rated of many points, with their ratings."""
-        self._deadline.check()
+        self.index.deadline.check()
         rating = self.rate(points)
         ranked = (-rating).argsort(kind="stable")[: int((rating > -np.inf).sum())].tolist()
         open_ = (place for place in ranked if not self._is_closed(points[place]))
@@ -158,7 +153,7 @@ class _Landscape:
         return None
 
     def _is_leaf_closed(self, point: Any) -> bool:
-        return self._index.is_closed(self.moves.leaf(point))
+        return self.index.is_closed(self.moves.leaf(point))
 
     def best_leaf(self, met: Sequence[tuple[float, Any]]) -> Proposal | None:
         """The best leaf among the points that were met, if any may be evaluated."""
@@ -167,7 +162,7 @@ class _Landscape:
             if rating == -math.inf:
                 break
             way = None if self._is_closed(point) else self.moves.way(point)
-            if way is not None and not self._index.is_closed(way[0]):
+            if way is not None and not self.index.is_closed(way[0]):
                 return Proposal(way[0], tuple(way[1]))
         return None
 

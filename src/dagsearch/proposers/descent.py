@@ -11,12 +11,11 @@ from dagsearch._internal.typing import BoolArray, FloatArray
 from dagsearch.errors import DagSearchError, SearchExhausted
 from dagsearch.problem import Action
 from dagsearch.proposers.base import View
-from dagsearch.proposers.expansions import Expansion, Options, default_expansion
+from dagsearch.proposers.expansions import Expansion, Options
 from dagsearch.proposers.policies import Policy
 from dagsearch.proposers.remaining import Undecided
 from dagsearch.proposers.rollouts import Rollout, Uniform
 from dagsearch.results import Proposal
-from dagsearch.space import Space
 from dagsearch.space.walks import Walk
 from dagsearch.values.explored import Explored
 
@@ -38,23 +37,12 @@ class Descent:
         Where the descent goes.
     rollout : Rollout
         How the path is finished below the explored part; before the first reward, uniformly at random.
-    expansion : Expansion, optional
-        How the DAG grows; by default all children at once, or one by one where there are many.
+    expansion : Expansion
+        How the DAG grows: all children of a node at once, or one by one where there are many.
     """
 
-    def __init__(self, policy: Policy, rollout: Rollout, expansion: Expansion | None = None) -> None:
-        self.policy, self.rollout, self._expansion = policy, rollout, expansion
-
-    @property
-    def expansion(self) -> Expansion:
-        """How the DAG grows."""
-        assert self._expansion is not None, "a search chooses it when it is composed"
-        return self._expansion
-
-    def prepare(self, space: Space) -> None:
-        """Choose how the DAG grows, unless that was given."""
-        if self._expansion is None:
-            self._expansion = default_expansion(space)
+    def __init__(self, policy: Policy, rollout: Rollout, expansion: Expansion) -> None:
+        self.policy, self.rollout, self.expansion = policy, rollout, expansion
 
     def propose(self, view: View, rng: np.random.Generator) -> Proposal | None:
         """The leaf at the end of a descent and its roll-out; raises ``SearchExhausted`` if none is left."""
@@ -67,7 +55,7 @@ class Descent:
                 path, actions, end = self._look_for_leaf(view, path, actions, descents, rng)
             if end is not None:
                 return explored.visited(path, actions, end)
-            view.deadline.check()
+            explored.deadline.check()
             view.initial = False  # another roll-out from the root would not tell more
             explored.outdated()  # the DAG has changed without a reward
 
@@ -105,7 +93,7 @@ class Descent:
         return [explored.root], [], end or view.remaining.anywhere()
 
     def __repr__(self) -> str:
-        return f"Descent({self.policy!r}, {self.rollout!r}, {self._expansion!r})"
+        return f"Descent({self.policy!r}, {self.rollout!r}, {self.expansion!r})"
 
 
 def descend(

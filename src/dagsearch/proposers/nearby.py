@@ -1,4 +1,4 @@
-"""Proposers without a model: a random leaf near a good one, a random leaf, any leaf that is left."""
+"""Proposers without a model: a random leaf near a good one, or anywhere."""
 
 import numpy as np
 
@@ -60,21 +60,9 @@ class Random:
     """Proposes a leaf at the end of uniformly random decisions."""
 
     def propose(self, view: View, rng: np.random.Generator) -> Proposal | None:
-        """A random leaf; ``None`` if several in a row are closed."""
-        found = Uniform().finish(view.index, view.space.problem.root(), rng)
+        """A random leaf; if several in a row are closed, any that is left, or ``None`` if there is none."""
+        found = Uniform().finish(view.index, view.space.problem.root(), rng) or view.remaining.anywhere()
         return None if found is None else Proposal(found[0], tuple(found[1]))
 
     def __repr__(self) -> str:
         return "Random()"
-
-
-class Leftover:
-    """Proposes any leaf that is left: the last resort where nearly all have been evaluated."""
-
-    def propose(self, view: View, rng: np.random.Generator) -> Proposal | None:
-        """The first open leaf below the root; ``None`` if there is none."""
-        found = view.remaining.anywhere()
-        return None if found is None else Proposal(found[0], tuple(found[1]))
-
-    def __repr__(self) -> str:
-        return "Leftover()"

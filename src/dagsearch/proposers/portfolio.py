@@ -7,15 +7,15 @@ import numpy as np
 
 from dagsearch.proposers.base import Proposer, View
 from dagsearch.proposers.descent import Descent
-from dagsearch.proposers.nearby import Leftover, Random
+from dagsearch.proposers.nearby import Random
 
 
 class Portfolio:
     """Proposers that take turns, after some random leaves.
 
     Where the improvements that the model predicts do not come, up to half of the turns go to local search,
-    which does not need a model. If the proposer whose turn it is finds nothing, the others are asked, then
-    random leaves, and last any leaf that is left.
+    which does not need a model. If the proposer whose turn it is finds nothing, the others are asked, and
+    last a random leaf is taken.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ class Portfolio:
             others = dict.fromkeys(one for one in self.proposers if one is not self.proposers[first])
             yield from others
             yield from (self.local,) if self.local is not None else ()
-            yield from (Random(), Leftover())
+            yield Random()
 
     @property
     def state(self) -> tuple[int, int]:

@@ -77,12 +77,6 @@ class Remaining:
             self._index.table.closed[row] = True
         return found
 
-    def is_any_left(self) -> bool:
-        """Whether there is an open leaf; the way to it is not asked for."""
-        if self._listed is None:
-            return self.anywhere() is not None
-        return not all(map(self._index.is_closed, self._listed))
-
     @cached_property
     def _listed(self) -> list[State] | None:
         """All leaves; ``None`` if they are many, or if the problem does not say what they are."""
