@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from dagsearch._internal.compiled import compiled
+from dagsearch._internal.parts import Part
 from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.covariances import Covariance
 from dagsearch.covariances.discrete import items_of
@@ -104,7 +105,7 @@ class _Tree:
         return member
 
 
-class SharedPath(Covariance):
+class SharedPath(Part, Covariance):
     """Random walk down a tree: states of :func:`as_tree` are alike by the path that they share.
 
     A child's score is its parent's plus an independent step (Hennig, Stern and Graepel 2010).
@@ -139,9 +140,6 @@ class SharedPath(Covariance):
 
     def variances(self, rows: Rows) -> FloatArray:
         return np.asarray(self.root + self.step * np.count_nonzero(rows, axis=1))
-
-    def __repr__(self) -> str:
-        return f"SharedPath(step={self.step!r}, root={self.root!r})"
 
 
 @compiled

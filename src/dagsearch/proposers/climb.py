@@ -9,6 +9,7 @@ from typing import Any, cast
 import numpy as np
 
 from dagsearch._internal.arrays import grown
+from dagsearch._internal.parts import Part
 from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.posterior.base import JointScores
 from dagsearch.posterior.index import Index
@@ -25,7 +26,7 @@ _MOST_NEIGHBOURS = 100
 _MOST_CHECKED = 32
 
 
-class Climb:
+class Climb(Part):
     """Climbs the expected improvement from several leaves, one change at a time.
 
     A change may be at any place, whenever that was decided (:mod:`dagsearch.space.moves`).
@@ -81,9 +82,6 @@ class Climb:
                 break
             reached = higher
         return met
-
-    def __repr__(self) -> str:
-        return f"Climb(starts={self.starts}, explorers={self.explorers}, depth={self.depth})"
 
 
 class _Landscape:

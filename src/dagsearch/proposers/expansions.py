@@ -5,6 +5,7 @@ from typing import Protocol
 
 import numpy as np
 
+from dagsearch._internal.parts import Part
 from dagsearch._internal.typing import BoolArray, FloatArray, IntArray
 from dagsearch.problem import Action, Children
 from dagsearch.space import Space
@@ -123,7 +124,7 @@ class Expansion(Protocol):
         """Grow the DAG at the node where a descent ended."""
 
 
-class AllChildren(Expansion):
+class AllChildren(Part, Expansion):
     """Expanding a node adds all its children at once, as in the paper's Tic-Tac-Toe experiment."""
 
     def options(self, explored: Explored, node: int) -> Options | None:
@@ -142,11 +143,8 @@ class AllChildren(Expansion):
         children = explored.nodes(explored.children(node).states)
         explored.link(node, children, range(len(children)))
 
-    def __repr__(self) -> str:
-        return "AllChildren()"
 
-
-class OneChild(Expansion):
+class OneChild(Part, Expansion):
     """Children enter the DAG one at a time, for problems with many children per node.
 
     The descent compares all children, those outside the DAG by their own g + Δ, and adds the one it picks.
@@ -165,9 +163,6 @@ class OneChild(Expansion):
 
     def expand(self, explored: Explored, node: int) -> object:
         """Do nothing: the descent has added the child that it picked."""
-
-    def __repr__(self) -> str:
-        return "OneChild()"
 
 
 class ChildAndLeaves(OneChild):
@@ -188,9 +183,6 @@ class ChildAndLeaves(OneChild):
             if len(problem.actions(child)) == 0:
                 explored.link(node, [explored.node(child)], [number])
         return bool(graph.count[node] > 0)
-
-    def __repr__(self) -> str:
-        return "ChildAndLeaves()"
 
 
 def default_expansion(space: Space) -> Expansion:

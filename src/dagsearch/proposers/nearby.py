@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from dagsearch._internal.parts import Part
 from dagsearch.proposers.base import View
 from dagsearch.proposers.rollouts import Uniform
 from dagsearch.results import Evaluation, Proposal
@@ -11,7 +12,7 @@ from dagsearch.space.moves import Moves, moves_in
 _TRIES = 100
 
 
-class Nearby:
+class Nearby(Part):
     """Proposes a random open leaf a few changes away from a good leaf: mostly one, sometimes many.
 
     The number of changes has heavy tails (Doerr et al., "Fast genetic algorithms", 2017), so that plateaus
@@ -46,9 +47,6 @@ class Nearby:
                 return Proposal(way[0], tuple(way[1]))
         return None
 
-    def __repr__(self) -> str:
-        return "Nearby()"
-
 
 def _number_of_changes(places: int, rng: np.random.Generator) -> int:
     """How many changes to make: mostly one, sometimes many, with probability proportional to k^(−3/2)."""
@@ -56,13 +54,10 @@ def _number_of_changes(places: int, rng: np.random.Generator) -> int:
     return int(rng.choice(chances.size, p=chances / chances.sum())) + 1
 
 
-class Random:
+class Random(Part):
     """Proposes a leaf at the end of uniformly random decisions."""
 
     def propose(self, view: View, rng: np.random.Generator) -> Proposal | None:
         """A random leaf; if several in a row are closed, any that is left, or ``None`` if there is none."""
         found = Uniform().finish(view.index, view.space.problem.root(), rng) or view.remaining.anywhere()
         return None if found is None else Proposal(found[0], tuple(found[1]))
-
-    def __repr__(self) -> str:
-        return "Random()"

@@ -6,6 +6,7 @@ from typing import Protocol
 import numpy as np
 
 from dagsearch._internal.checks import checked_constant
+from dagsearch._internal.parts import Part
 from dagsearch._internal.typing import FloatArray
 from dagsearch.proposers.expansions import Options
 from dagsearch.values.backups import Backup
@@ -29,7 +30,7 @@ class Policy(Protocol):
         return options.mean
 
 
-class UpperConfidence(Policy):
+class UpperConfidence(Part, Policy):
     """Mean value plus a bonus for uncertainty: ``μ + β sqrt(log(n) σ²)``.
 
     ``n`` counts the visits of the node that decides. Hence:
@@ -51,6 +52,3 @@ class UpperConfidence(Policy):
         """``μ + β sqrt(log(n) σ²)`` of every option."""
         width = self.beta * math.sqrt(math.log(options.visits))
         return options.mean + width * np.sqrt(options.variance)
-
-    def __repr__(self) -> str:
-        return f"UpperConfidence(beta={self.beta})"

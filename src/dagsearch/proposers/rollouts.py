@@ -5,6 +5,7 @@ from typing import Protocol
 import numpy as np
 
 from dagsearch._internal.checks import checked_constant
+from dagsearch._internal.parts import Part
 from dagsearch.posterior.index import Index
 from dagsearch.problem import Action, Children, State
 from dagsearch.space.walks import Walk
@@ -24,7 +25,7 @@ class Rollout(Protocol):
         """A leaf below ``state`` and the actions that lead there; ``None`` if all found leaves are closed."""
 
 
-class Uniform(Rollout):
+class Uniform(Part, Rollout):
     """Every action is equally likely at every step."""
 
     def finish(self, explored: Index, state: State, rng: np.random.Generator) -> Walk | None:
@@ -35,11 +36,8 @@ class Uniform(Rollout):
                 return leaf, actions
         return None
 
-    def __repr__(self) -> str:
-        return "Uniform()"
 
-
-class RandomGame(Rollout):
+class RandomGame(Part, Rollout):
     """Plays uniformly at random to the end, once.
 
     Unlike :class:`Uniform`, it does not look for a leaf that has not been seen: the value of a position is
@@ -50,11 +48,8 @@ class RandomGame(Rollout):
         """The final position and the moves that lead there."""
         return explored.space.walk(state, rng)
 
-    def __repr__(self) -> str:
-        return "RandomGame()"
 
-
-class Greedy(Rollout):
+class Greedy(Part, Rollout):
     """Picks child by child the best confidence bound of g: ``μ + β σ``, at MIN nodes ``μ − β σ``.
 
     If g of a partial decision is the reward that random play earns, as under
@@ -88,6 +83,3 @@ class Greedy(Rollout):
             state = child
             taken.append(actions[place])
         return None if explored.is_closed(state) else (state, taken)
-
-    def __repr__(self) -> str:
-        return f"Greedy(beta={self.beta})"

@@ -22,6 +22,7 @@ from typing import Protocol
 import numpy as np
 
 from dagsearch._internal.compiled import compiled
+from dagsearch._internal.parts import Part
 from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.posterior.units import Episode
 from dagsearch.values.explored import Explored
@@ -136,7 +137,7 @@ def _run(explored: Explored, soft: bool, prior: tuple[float, float]) -> None:
     )
 
 
-class MomentMatching(Backup):
+class MomentMatching(Part, Backup):
     """v of an inner node: the Gaussian with the moments of its children's maximum (minimum).
 
     Children are merged one after the other as if they were independent, as in the paper, in the order in
@@ -150,17 +151,14 @@ class MomentMatching(Backup):
     """
 
     def __init__(self, prior: Sequence[float] | None = None) -> None:
-        self._prior = checked_prior(prior)
+        self.prior = checked_prior(prior)
 
     def back_up(self, explored: Explored, episodes: Sequence[Episode] = ()) -> None:
         """Write ``graph.v_mean`` and ``graph.v_var``."""
-        _run(explored, False, self._prior)
-
-    def __repr__(self) -> str:
-        return f"MomentMatching(prior={self._prior})"
+        _run(explored, False, self.prior)
 
 
-class Softmax(Backup):
+class Softmax(Part, Backup):
     """v of an inner node: its children's average, weighted towards the best (section 3.2.4).
 
     The paper prints weights that are normalised by themselves; here they are normalised by the sum of the
@@ -170,6 +168,3 @@ class Softmax(Backup):
     def back_up(self, explored: Explored, episodes: Sequence[Episode] = ()) -> None:
         """Write ``graph.v_mean`` and ``graph.v_var``."""
         _run(explored, True, (0.0, math.inf))
-
-    def __repr__(self) -> str:
-        return "Softmax()"
