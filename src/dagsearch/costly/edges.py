@@ -121,17 +121,26 @@ class Edges:
                 "search rates: let actions(state) return an iterator, which names them one by one"
             )
         state, count = step.state, len(actions)
-        priors, costs = np.ones(count), [1.0] * count
+        priors = np.ones(count)
         if (prior := getattr(self.problem, "prior", None)) is not None and count > 0:
             priors = np.asarray(prior(state), dtype=np.float64).reshape(-1)
             if priors.shape != (count,) or not np.all(priors >= 0.0) or not np.all(np.isfinite(priors)):
                 raise ProblemError(
                     f"prior({state!r}) must return {count} probabilities, one per action, got {shown(priors)}"
                 )
-        if (cost := getattr(self.problem, "cost", None)) is not None and source is None:
-            costs = [checked_cost(cost(state, action), state, action) for action in actions]
+        costs = [1.0 if action is _Another else self._cost(state, action) for action in actions]
         log_priors = np.log(np.maximum(priors, 1e-30)).tolist()
         return Arrival(step, list(zip(actions, log_priors, costs, strict=True)), source)
+
+    def _cost(self, state: State, action: Action) -> float:
+        """The cost of a step; raises :class:`ProblemError` unless it is a positive number."""
+        member = getattr(self.problem, "cost", None)
+        cost = 1.0 if member is None else member(state, action)
+        if not is_finite(cost) or cost <= 0.0:
+            raise ProblemError(
+                f"cost({shown(state)}, {shown(action)}) returned {shown(cost)}: it must be a positive number"
+            )
+        return float(cost)
 
     def _actions_of(self, step: Step) -> Any:
         """What can be done at a state: as its step says, else as the problem does."""
@@ -221,9 +230,7 @@ class Edges:
                 self.became[edge] = FAILED
                 return False
             self._recorded.setdefault(node, []).extend(recorded)
-            if (cost := getattr(self.problem, "cost", None)) is not None:
-                self.cost[edge] = checked_cost(cost(self.states[node], action), self.states[node], action)
-            self.actions[edge] = action
+            self.cost[edge], self.actions[edge] = self._cost(self.states[node], action), action
             self._add_edge(node, _Another, float(self.log_prior[edge]), float(self.cost[edge]))
         self.became[edge] = PENDING
         return True
@@ -343,12 +350,3 @@ def checked_step(found: Any, where: str) -> Step:
         ) from error
     value = None if found.value is None else float(found.value)
     return Step(found.state, float(found.gain), value, found.actions)
-
-
-def checked_cost(cost: Any, state: State, action: Action) -> float:
-    """The cost of a step; raises :class:`ProblemError` unless it is a positive number."""
-    if not is_finite(cost) or cost <= 0.0:
-        raise ProblemError(
-            f"cost({shown(state)}, {shown(action)}) returned {shown(cost)}: it must be a positive number"
-        )
-    return float(cost)

@@ -27,6 +27,7 @@ from dagsearch._internal.compiled import compiled
 from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.costly.edges import KNOWN, NEW, UNTAKEN, Edges
 from dagsearch.costly.fields import Field
+from dagsearch.values.gaussians import truncation
 
 # Number of steps after which hyperparameters are learnt first, and by what factor more they are learnt again.
 _FIRST, _MORE = 4, 1.1
@@ -193,14 +194,6 @@ class StepModel:
 
 
 @compiled
-def _log_probability(z: float) -> float:
-    """Logarithm of the standard normal distribution function, also far in its tail."""
-    if z < -30.0:
-        return -0.5 * z * z - math.log(-z * math.sqrt(2.0 * math.pi))
-    return math.log(0.5 * math.erfc(-z / math.sqrt(2.0)))
-
-
-@compiled
 def _scaled_improvement(mean: float, variance: float, unit: float, missing: float) -> float:
     """E max(0, d − missing) with d = unit (exp(Y) − 1) and Y ~ N(mean, variance)."""
     deviation, strike = math.sqrt(variance), unit + missing
@@ -238,5 +231,5 @@ def _improvements(edges, change, effect, nodes, rest):  # type: ignore[no-untype
             left = max(end - depth[s] - 1.0, 0.0)
             mean += reach[s] + slope * left - goal[s]
             p = min(max(change_shared[0, s] + change_own[0, edge], RARE), 1.0)
-            found[edge] = math.log(p / cost[edge]) + _log_probability(mean / math.sqrt(var + variance * left))
+            found[edge] = math.log(p / cost[edge]) + truncation(mean / math.sqrt(var + variance * left))[0]
     return found
