@@ -47,9 +47,10 @@ class _WithSummary(Options):
         explored, graph = self.explored, self.explored.graph
         mean, variance = graph.v_mean[self.children], graph.v_var[self.children]
         if self._missing > 0:
-            rest = explored.increments.remaining(int(graph.level[self.node]), self._missing)
-            mean[-1] = explored.scores.mean[self.node] + rest.mean
-            variance[-1] = explored.scores.variance[self.node] + rest.variance
+            increments, level = explored.increments, int(graph.level[self.node])
+            increments.widen(self._missing)
+            mean[-1] = explored.scores.mean[self.node] + increments.mean_table[level, self._missing]
+            variance[-1] = explored.scores.variance[self.node] + increments.var_table[level, self._missing]
         return mean, variance
 
 

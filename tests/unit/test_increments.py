@@ -53,8 +53,10 @@ def test_remaining_children_match_max_of_many(prior):
     for children in (1, 2, 5, 9):  # 9: wider than was declared
         copies = np.full(children, below.mean), np.full(children, below.variance + 0.8)
         true = max_of_many(*copies, prior)
-        assert increments.remaining(0, children) == pytest.approx(true, rel=1e-9)
-    assert increments.remaining(0, 5) == increments.at(0)
+        increments.widen(children)
+        found = increments.mean_table[0, children], increments.var_table[0, children]
+        assert found == pytest.approx(true, rel=1e-9)
+    assert (increments.mean_table[0, 5], increments.var_table[0, 5]) == increments.at(0)
 
 
 def test_min_mirrors_max_with_a_mirrored_prior():
@@ -120,11 +122,6 @@ def test_of_a_problem_that_declares_nothing():
 def test_bad_arguments_are_named(arguments, named):
     with pytest.raises(ValueError, match=named):
         Increments(*arguments)
-
-
-def test_remaining_needs_a_child():
-    with pytest.raises(ValueError, match="children"):
-        Increments([2], 1.0).remaining(0, 0)
 
 
 def test_the_printed_step_is_the_same_at_every_level():

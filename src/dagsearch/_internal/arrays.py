@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-def grown(array: NDArray[Any], *shape: int, fill: int = 0) -> NDArray[Any]:
+def grown(array: NDArray[Any], *shape: int, fill: float = 0) -> NDArray[Any]:
     """``array`` itself if it has at least ``shape``, else a larger copy whose new entries are ``fill``.
 
     Every axis that is too short at least doubles, so n growths by one element cost O(n) in total.

@@ -32,8 +32,10 @@ from dagsearch.errors import ProblemError
 from dagsearch.posterior.index import Numbered
 from dagsearch.problem import MIN, State
 
-_WHOLE = ("level", "sign", "visits", "branching", "first", "count", "room")
-_REAL = ("v_mean", "v_var", "lower", "upper")
+_WHOLE = dict.fromkeys(("sign", "visits", "branching", "first", "count", "room"), 0)
+_REAL = {"v_mean": 0.0, "v_var": 0.0, "lower": -np.inf, "upper": np.inf}
+_UNKNOWN = {"level": -1, "terminal": False, **_WHOLE, **_REAL}
+"""What the arrays hold of a node while nothing is known."""
 
 
 class GraphArrays(NamedTuple):
@@ -70,9 +72,8 @@ class Graph(Numbered):
 
     def __init__(self) -> None:
         super().__init__()
-        for name in _WHOLE + _REAL:
-            setattr(self, name, np.zeros(64, dtype=np.int64 if name in _WHOLE else np.float64))
-        self.terminal = np.zeros(64, dtype=np.bool_)
+        for name, fill in _UNKNOWN.items():
+            setattr(self, name, np.full(64, fill))
         self.edge_child = np.zeros(64, dtype=np.int64)
         self.edge_action = np.zeros(64, dtype=np.int64)
         self._edges = 0
@@ -80,25 +81,18 @@ class Graph(Numbered):
         """Largest number of actions of any node."""
         self.adversarial = False
         """Whether MIN decides anywhere."""
-        self._reset(0)
         self.arrays = self._packed()
         """All arrays that compiled code uses."""
 
     def _packed(self) -> GraphArrays:
         return GraphArrays(*[getattr(self, name) for name in GraphArrays._fields])
 
-    def _reset(self, first: int) -> None:
-        """Set nodes from ``first`` on to what they are while nothing is known."""
-        self.level[first:] = -1
-        self.lower[first:], self.upper[first:] = -np.inf, np.inf
-
     def add(self, key: Hashable, state: State, sign: int, branching: int) -> int:
         """A new node without a path to it; ``branching`` is 0 at a leaf."""
         node = len(self.states)
         if node + 1 == self.level.size:  # the last entry stays free, for nodes that are not in the DAG: −1
-            for name in ("closed", "terminal", *_WHOLE, *_REAL):
-                setattr(self, name, grown(getattr(self, name), node + 2))
-            self._reset(node)
+            for name, fill in {"closed": False, **_UNKNOWN}.items():
+                setattr(self, name, grown(getattr(self, name), node + 2, fill=fill))
             self.arrays = self._packed()
         super().add(key, state)
         self.sign[node] = sign

@@ -109,16 +109,8 @@ class Increments:
         level = min(level, self.depth)
         return Gaussian(float(self.mean[level]), float(self.variance[level]))
 
-    def remaining(self, level: int, children: int) -> Gaussian:
-        """Δ of a node at ``level`` of which only this number of children remain."""
-        if children < 1:
-            raise ValueError(f"children must be at least 1, got {children}")
-        self.widen(children)
-        level = min(level, self.depth)
-        return Gaussian(float(self.mean_table[level, children]), float(self.var_table[level, children]))
-
     def widen(self, children: int) -> None:
-        """Extend the tables to nodes with this number of children."""
+        """Extend the tables to nodes of which this number of children remain."""
         if children >= self.mean_table.shape[1]:
             widest = max(children, 2 * self.mean_table.shape[1])
             self.mean_table, self.var_table = self._tabulate(widest)
