@@ -30,7 +30,7 @@ _OF_THE_LIBRARY: dict[str, Callable[..., Search]] = {
     "grave": baselines.grave,
     "grave-ahead": partial(baselines.grave, look_ahead=True),
     "paper": paper,
-    "rave": baselines.rave,
+    "rave": partial(baselines.grave, ref=0.0),
 }
 # Simulations of its first move, from which an opponent with a time limit measures its speed.
 _FIRST_SIMULATIONS = 20

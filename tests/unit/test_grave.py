@@ -93,12 +93,6 @@ def test_the_reference_is_the_last_node_with_enough_rewards():
     assert expected != node
 
 
-def test_rave_is_grave_whose_nodes_are_their_own_reference():
-    one = baselines.rave(OpenSpielGame("hex(board_size=3)"), seed=0)
-    other = baselines.grave(OpenSpielGame("hex(board_size=3)"), ref=0.0, seed=0)
-    assert [e.actions for e in one.steps(30)] == [e.actions for e in other.steps(30)]
-
-
 def test_solved_games_are_not_searched_on():
     search = baselines.grave(OpenSpielGame("nim(pile_sizes=1;2)"), seed=0)
     assert search.run(500).stopped == "exhausted"

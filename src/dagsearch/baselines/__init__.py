@@ -3,26 +3,22 @@
 Every function returns a :class:`dagsearch.Search`; only its parts differ.
 """
 
-from collections.abc import Sequence
+from typing import Any
 
 from dagsearch.baselines.averages import UCB1, Averages, NoScores
 from dagsearch.baselines.grave import Grave, MoveAverages
 from dagsearch.baselines.rave import Rave, RaveAverages
 from dagsearch.baselines.tree import SharedPath, TreeState, as_tree, without_path
 from dagsearch.errors import ProblemError
-from dagsearch.methods import default_backup
-from dagsearch.posterior import FunctionScores
 from dagsearch.problem import Problem
 from dagsearch.proposers.base import Proposer
 from dagsearch.proposers.descent import Descent
-from dagsearch.proposers.expansions import ChildAndLeaves, Expansion, OneChild, default_expansion
+from dagsearch.proposers.expansions import ChildAndLeaves, OneChild
 from dagsearch.proposers.nearby import Random
-from dagsearch.proposers.policies import UpperConfidence
 from dagsearch.proposers.rollouts import RandomGame, Uniform
 from dagsearch.search import Search, Seed
 from dagsearch.space import Space
 from dagsearch.values.backups import Backup
-from dagsearch.values.increments import Increments
 from dagsearch.values.proofs import WithProofs
 
 __all__ = [
@@ -37,10 +33,8 @@ __all__ = [
     "TreeState",
     "as_tree",
     "grave",
-    "greedy",
     "probabilistic_tree",
     "random_search",
-    "rave",
     "ucd",
     "uct",
     "uct_rave",
@@ -59,7 +53,8 @@ def ucd(problem: Problem, *, c: float = 2.0**0.5, standardize: int = 0, seed: Se
     problem : Problem
         What to search.
     c : float
-        Exploration constant of :class:`UCB1`.
+        Exploration constant of :class:`UCB1`. With 0 every child of a visited node is tried once; after that
+        the child with the best mean is taken.
     standardize, seed
         See :class:`dagsearch.Search`.
     """
@@ -82,14 +77,6 @@ def uct(problem: Problem, *, c: float = 2.0**0.5, standardize: int = 0, seed: Se
     One node is added per roll-out. States carry their path, see :func:`dagsearch.as_tree`.
     """
     return ucd(as_tree(problem), c=c, standardize=standardize, seed=seed)
-
-
-def greedy(problem: Problem, *, standardize: int = 0, seed: Seed = None) -> Search:
-    """Best-first: :func:`ucd` without exploration.
-
-    Every child of a visited node is tried once; after that the child with the best mean is taken.
-    """
-    return ucd(problem, c=0.0, standardize=standardize, seed=seed)
 
 
 def random_search(problem: Problem, *, standardize: int = 0, seed: Seed = None) -> Search:
@@ -136,7 +123,8 @@ def grave(
         who made them, ``move_numbers(state)``, those of the state's actions, and ``reward_range``, as
         :class:`dagsearch.games.OpenSpielGame` does; its rewards must be free and certain.
     ref, bias
-        Constants of :class:`Grave`; by default those of the publication.
+        Constants of :class:`Grave`; by default those of the publication. With ``ref=0`` every node uses its
+        own statistics: RAVE (Gelly and Silver 2007).
     look_ahead : bool
         Whether moves that end the game are known before they are tried, as they are to
         :class:`dagsearch.players.SearchPlayer`; in the publication they are not.
@@ -157,23 +145,13 @@ def grave(
     return _without_belief(problem, descent, backup, 0, seed)
 
 
-def rave(problem: Problem, *, bias: float = 1e-5, seed: Seed = None) -> Search:
-    """RAVE (Gelly and Silver 2007) in the form of :func:`grave`: every node uses its own statistics."""
-    return grave(problem, ref=0.0, bias=bias, seed=seed)
-
-
 def probabilistic_tree(
     problem: Problem,
     *,
     c: float,
-    noise: float = 1e-4,
-    beta: float = 1.0,
     root_variance: float | None = None,
-    increment_prior: Sequence[float] | None = None,
-    backup: Backup | None = None,
-    expansion: Expansion | None = None,
-    standardize: int = 0,
     seed: Seed = None,
+    **settings: Any,
 ) -> Search:
     """Probabilistic tree search (Hennig, Stern and Graepel 2010).
 
@@ -186,22 +164,10 @@ def probabilistic_tree(
         What to search; it is searched as a tree, see :func:`dagsearch.as_tree`.
     c : float
         Variance of a step.
-    noise, beta
-        As in :meth:`dagsearch.Search.paper`.
     root_variance : float, optional
         Prior variance of the root's score; by default the variance of a step.
-    increment_prior, backup, expansion, standardize, seed
+    seed, **settings
         As in :meth:`dagsearch.Search.paper`, including the prior on inner values.
     """
-    tree = Space(as_tree(problem))
     covariance = SharedPath(step=c, root=c if root_variance is None else root_variance)
-    expansion = expansion or default_expansion(tree)
-    return Search(
-        tree,
-        scores=FunctionScores(covariance, noise),
-        proposers=Descent(UpperConfidence(beta), Uniform(), expansion),
-        backup=backup or default_backup(expansion),
-        increments=Increments.of(tree, covariance, increment_prior),
-        standardize=standardize,
-        seed=seed,
-    )
+    return Search.paper(as_tree(problem), covariance=covariance, seed=seed, **settings)
