@@ -11,14 +11,12 @@ from dagsearch.baselines.rave import Rave, RaveAverages
 from dagsearch.baselines.tree import SharedPath, TreeState, as_tree, without_path
 from dagsearch.errors import ProblemError
 from dagsearch.problem import Problem
-from dagsearch.proposers.base import Proposer
 from dagsearch.proposers.descent import Descent
 from dagsearch.proposers.expansions import ChildAndLeaves, OneChild
 from dagsearch.proposers.nearby import Random
 from dagsearch.proposers.rollouts import RandomGame, Uniform
 from dagsearch.search import Search, Seed
 from dagsearch.space import Space
-from dagsearch.values.backups import Backup
 from dagsearch.values.proofs import WithProofs
 
 __all__ = [
@@ -60,14 +58,8 @@ def ucd(problem: Problem, *, c: float = 2.0**0.5, standardize: int = 0, seed: Se
     """
     averages = Averages()
     descent = Descent(UCB1(averages, c), Uniform(), OneChild())
-    return _without_belief(problem, descent, averages, standardize, seed)
-
-
-def _without_belief(
-    problem: Problem, proposer: Proposer, backup: Backup | None, standardize: int, seed: Seed
-) -> Search:
     return Search(
-        problem, scores=NoScores(), proposers=proposer, backup=backup, standardize=standardize, seed=seed
+        problem, scores=NoScores(), proposers=descent, backup=averages, standardize=standardize, seed=seed
     )
 
 
@@ -81,7 +73,7 @@ def uct(problem: Problem, *, c: float = 2.0**0.5, standardize: int = 0, seed: Se
 
 def random_search(problem: Problem, *, standardize: int = 0, seed: Seed = None) -> Search:
     """Uniformly random leaves."""
-    return _without_belief(problem, Random(), None, standardize, seed)
+    return Search(problem, scores=NoScores(), proposers=Random(), standardize=standardize, seed=seed)
 
 
 def uct_rave(
@@ -106,7 +98,7 @@ def uct_rave(
         )
     averages = RaveAverages(items)
     descent = Descent(Rave(averages, added, c1, c2, c3), Uniform(), OneChild())
-    return _without_belief(problem, descent, averages, 0, seed)
+    return Search(problem, scores=NoScores(), proposers=descent, backup=averages, seed=seed)
 
 
 def grave(
@@ -142,7 +134,7 @@ def grave(
     backup = WithProofs(averages, *rewards)
     expansion = ChildAndLeaves() if look_ahead else OneChild()
     descent = Descent(Grave(averages, backup, ref, bias), RandomGame(), expansion)
-    return _without_belief(problem, descent, backup, 0, seed)
+    return Search(problem, scores=NoScores(), proposers=descent, backup=backup, seed=seed)
 
 
 def probabilistic_tree(

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 
@@ -38,22 +37,6 @@ class NoScores(Scores):
 
     def condition(self, node: int, reward: float, noise: float | None = None) -> None:
         """Do nothing."""
-
-
-class Statistics(NamedTuple):
-    """Statistics of a node's options, as the player who decides sees them."""
-
-    visits: float
-    """Number of rewards credited to the deciding node."""
-    number: FloatArray
-    """Number of rewards credited to each option."""
-    mean: FloatArray
-    """Mean of each option's rewards, negated at MIN's turn."""
-
-    @property
-    def value(self) -> FloatArray:
-        """Mean of each option's rewards; −∞ without any."""
-        return np.where(self.number > 0.0, self.mean, -np.inf)
 
 
 class Averages(Backup):
@@ -98,12 +81,15 @@ class Averages(Backup):
             self.count, self.mean = grown(self.count, nodes + 1), grown(self.mean, nodes + 1)
             self._squares = grown(self._squares, nodes + 1)
 
-    def of(self, options: Options, nodes: IntArray | None = None) -> Statistics:
-        """Statistics of each option, by its node; by default those that the deciding node is linked to."""
+    def of(self, options: Options, nodes: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Number and mean of the rewards of each option, by its node; means are negated at MIN's turn."""
         self.reserve(len(options.explored.graph))
-        nodes = options.children if nodes is None else nodes
-        number, mean = self.count[nodes], self.mean[nodes]
-        return Statistics(float(self.count[options.node]), number, options.sign * mean)
+        return self.count[nodes], options.sign * self.mean[nodes]
+
+    def value(self, options: Options, nodes: IntArray) -> FloatArray:
+        """Mean of each option's rewards; −∞ without any."""
+        number, mean = self.of(options, nodes)
+        return np.where(number > 0.0, mean, -np.inf)
 
 
 class UCB1(Policy):
@@ -130,14 +116,15 @@ class UCB1(Policy):
 
     def rate(self, options: Options) -> FloatArray:
         """The bound of every option; infinite for options without rewards."""
-        known = self._averages.of(options)
-        bonus = self.c * np.sqrt(math.log(max(1.0, known.visits)) / np.maximum(known.number, 1.0))
+        number, mean = self._averages.of(options, options.children)
+        visits = max(1.0, float(self._averages.count[options.node]))
+        bonus = self.c * np.sqrt(math.log(visits) / np.maximum(number, 1.0))
         bonus = np.where(options.terminal, 0.0, bonus)
-        return np.where(known.number > 0.0, known.mean + bonus, np.inf)
+        return np.where(number > 0.0, mean + bonus, np.inf)
 
     def value(self, options: Options) -> FloatArray:
         """Mean reward of every option; −∞ for options without rewards."""
-        return self._averages.of(options).value
+        return self._averages.value(options, options.children)
 
     def __repr__(self) -> str:
         return f"UCB1(c={self.c})"

@@ -128,7 +128,7 @@ class Grave(Policy):
 
     def value(self, options: Options) -> FloatArray:
         """Mean reward of every option; −∞ for options without rewards."""
-        return self._averages.of(options).value
+        return self._averages.value(options, options.children)
 
     def __repr__(self) -> str:
         return f"Grave(ref={self.ref:g}, bias={self.bias:g})"

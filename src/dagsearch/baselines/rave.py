@@ -119,11 +119,11 @@ class Rave(Policy):
 
     def rate(self, options: Options) -> FloatArray:
         """The score of every option."""
-        nodes = options.nodes
-        known, variance = self._averages.of(options, nodes), self._averages.variance[nodes]
-        alpha = self.c2 / (self.c2 + known.number)
-        expected = (1.0 - alpha) * known.mean + alpha * options.sign * self._rave(options)
-        spent = math.log(max(1.0, known.visits)) / np.maximum(known.number, 1.0)
+        averages, nodes = self._averages, options.nodes
+        (number, mean), variance = averages.of(options, nodes), averages.variance[nodes]
+        alpha = self.c2 / (self.c2 + number)
+        expected = (1.0 - alpha) * mean + alpha * options.sign * self._rave(options)
+        spent = math.log(max(1.0, float(averages.count[options.node]))) / np.maximum(number, 1.0)
         bonus = np.sqrt(self.c1 * spent * np.minimum(0.25, variance + np.sqrt(2.0 * spent)))
         return np.asarray(expected + bonus)
 
@@ -140,7 +140,7 @@ class Rave(Policy):
 
     def value(self, options: Options) -> FloatArray:
         """Mean reward of every option; −∞ for options without rewards."""
-        return self._averages.of(options, options.nodes).value
+        return self._averages.value(options, options.nodes)
 
     def __repr__(self) -> str:
         return f"Rave(c1={self.c1}, c2={self.c2}, c3={self.c3})"
