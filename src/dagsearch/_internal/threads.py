@@ -2,7 +2,6 @@
 
 from contextlib import ContextDecorator
 from functools import cache
-from operator import methodcaller
 from threading import Lock
 from types import TracebackType
 from typing import Any
@@ -33,9 +32,6 @@ def set_threads(library: Any, threads: int) -> None:
         release(force=True)
 
 
-_NUMBER = methodcaller("get_num_threads")
-
-
 class one_thread(ContextDecorator):  # noqa: N801
     """While entered, by however many threads, NumPy and SciPy use one thread of BLAS.
 
@@ -51,7 +47,7 @@ class one_thread(ContextDecorator):  # noqa: N801
         with one_thread._lock:
             one_thread._users += 1
             if one_thread._users == 1:
-                one_thread._before = list(map(_NUMBER, libraries()))
+                one_thread._before = [library.get_num_threads() for library in libraries()]
                 for library, threads in zip(libraries(), one_thread._before, strict=True):
                     if threads != 1:
                         set_threads(library, 1)

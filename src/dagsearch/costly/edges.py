@@ -168,14 +168,12 @@ class Edges:
         self._into.append([])
         self._out.append([])
         self.nodes += 1
-        if by < 0:
-            self.reach[node], self.parent[node], self.depth[node], self.by[node] = 0.0, -1, 0, -1
-            self._used.append(frozenset())
-        else:
-            parent = int(self.node[by])
-            self.reach[node], self.parent[node], self.by[node] = -np.inf, parent, by
-            self.depth[node] = self.depth[parent] + 1
-            self._used.append(self._used[parent] | {int(self.kind[by]) // 2})
+        self.parent[node], self.by[node], used = -1, by, frozenset[int]()
+        if by >= 0:
+            parent = self.parent[node] = int(self.node[by])
+            self.reach[node], self.depth[node] = -np.inf, self.depth[parent] + 1
+            used = self._used[parent] | {int(self.kind[by]) // 2}
+        self._used.append(used)
         if arrival.source is not None:
             self._sources[node] = arrival.source
         for offered in arrival.offered:

@@ -135,11 +135,7 @@ class _Landscape:
     def rate_each(self, groups: Sequence[Points]) -> list[FloatArray]:
         """:meth:`rate` of several groups of points at once."""
         together = np.concatenate(groups) if self._by_codes else [one for group in groups for one in group]
-        rating, found, first = self.rate(together), list[FloatArray](), 0
-        for group in groups:
-            found.append(rating[first : first + len(group)])
-            first += len(group)
-        return found
+        return np.split(self.rate(together), np.cumsum([len(group) for group in groups[:-1]]))
 
     def first_open(self, points: Points, rating: FloatArray) -> int | None:
         """The best rated point that may be evaluated."""
