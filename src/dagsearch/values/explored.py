@@ -61,10 +61,9 @@ class Explored(Index):
 
     # Values ------------------------------------------------------------------------------------------
 
-    def outdated(self, episodes: Sequence[Episode] = ()) -> None:
-        """The scores or the DAG have changed; ``episodes`` are the rewards learnt since the last time."""
+    def outdated(self) -> None:
+        """The scores or the DAG have changed."""
         self._stale = True
-        self._episodes += episodes
 
     def learnt(self, episodes: Sequence[Episode]) -> None:
         """The scores have learnt rewards.
@@ -72,7 +71,8 @@ class Explored(Index):
         Scores are refreshed now rather than when they are read: reading values must not change the run.
         """
         self.scores.refresh()
-        self.outdated(episodes)
+        self._stale = True
+        self._episodes += episodes
 
     def current(self) -> "Explored":
         """The explored DAG with all scores and values up to date."""

@@ -16,6 +16,7 @@ number of children in between, so that all tables cost one pass over the branchi
 
 import math
 from collections.abc import Sequence
+from itertools import zip_longest
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -138,12 +139,8 @@ class Increments:
 
 def _step_variances(space: Space, covariance: Covariance) -> list[float]:
     """Mean variance of a step by level, one path at a time: their rows may be large."""
-    found: list[list[float]] = []
-    for path in space.paths:
-        for level, variance in enumerate(covariance.step_variances(covariance.represent(path.states))):
-            if level == len(found):
-                found.append([])
-            found[level].append(float(variance))
-    means = [float(np.mean(variances)) for variances in found]
+    steps = [covariance.step_variances(covariance.represent(path.states)).tolist() for path in space.paths]
+    levels = [[step for step in level if step is not None] for level in zip_longest(*steps)]
+    means = [float(np.mean(level)) for level in levels]
     depth = len(space.levels)
     return (means + means[-1:] * depth)[:depth]  # also for levels that no path has reached

@@ -43,19 +43,14 @@ class WithProofs(Backup):
     def back_up(self, explored: Explored, episodes: Sequence[Episode] = ()) -> None:
         """Write ``graph.lower`` and ``graph.upper``, close what is proven, then back up the values."""
         graph = explored.graph
-        self._look_at_new_nodes(explored)
-        _bounds_pass(graph.deepest_first(), graph.arrays, self.lowest, self.highest)
-        graph.closed[: len(graph)] |= graph.lower[: len(graph)] == graph.upper[: len(graph)]
-        self.backup.back_up(explored, episodes)
-
-    def _look_at_new_nodes(self, explored: Explored) -> None:
-        """Set the bounds of new nodes: a leaf's reward, or the smallest and largest reward there is."""
-        graph = explored.graph
         for node in range(self._seen, len(graph)):
             graph.lower[node], graph.upper[node] = self.lowest, self.highest
             if graph.terminal[node]:
                 graph.lower[node] = graph.upper[node] = explored.problem.reward(graph.states[node])
         self._seen = len(graph)
+        _bounds_pass(graph.deepest_first(), graph.arrays, self.lowest, self.highest)
+        graph.closed[: len(graph)] |= graph.lower[: len(graph)] == graph.upper[: len(graph)]
+        self.backup.back_up(explored, episodes)
 
     def __repr__(self) -> str:
         return f"WithProofs({self.backup!r}, {self.lowest}, {self.highest})"
