@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 from dagsearch import baselines
-from dagsearch.baselines import without_path
 from dagsearch.methods import PRESETS
 from dagsearch.problems import DigitsPixels, Subsets
 from dagsearch.search import Search
@@ -229,7 +228,7 @@ def _advance(
     searches = [make(method, number) for method, number in tasks]
     for _ in range(steps):
         proposals = [search.ask() for search in searches]
-        connection.send([without_path(proposal.leaf) for proposal in proposals])
+        connection.send([getattr(proposal.leaf, "state", proposal.leaf) for proposal in proposals])
         for search, proposal, reward in zip(searches, proposals, connection.recv(), strict=True):
             search.tell(proposal, reward)
     connection.send([_run_of(*task, search, steps) for task, search in zip(tasks, searches, strict=True)])
@@ -256,7 +255,8 @@ def _run_of(method: str, number: int, search: Search, steps: int) -> Run:
         graph = search.explored.graph
         once = float(np.mean(graph.visits[graph.children(search.explored.root)] == 1))
     rows = _rows(method, number, search, steps)
-    return Run(method, number, rows, without_path(best.leaf), best.reward, once)
+    leaf: Any = getattr(best.leaf, "state", best.leaf)
+    return Run(method, number, rows, leaf, best.reward, once)
 
 
 def _visited_once(runs: Sequence[Run]) -> dict[str, float | None]:

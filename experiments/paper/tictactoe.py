@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dagsearch import baselines
-from dagsearch.baselines import without_path
 from dagsearch.methods import PRESETS
 from dagsearch.problem import MAX
 from dagsearch.problems import TicTacToe
@@ -104,7 +103,7 @@ def play(search: Search, game: TicTacToe, rng: np.random.Generator) -> float:
     problem = search.problem
     state = problem.root()
     while len(actions := problem.actions(state)) > 0:
-        board = without_path(state)
+        board = getattr(state, "state", state)
         if game.player(board) == MAX:
             action = search.best_action(state)
             candidates = actions if action is None else [action]

@@ -1,7 +1,7 @@
 """How the parts of a search are written."""
 
 
-class Part:
+class Configured:
     """A part of a search, written with its settings: its public attributes."""
 
     def __repr__(self) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 from dagsearch.baselines.averages import UCB1, Averages, NoScores
 from dagsearch.baselines.grave import Grave, MoveAverages
 from dagsearch.baselines.rave import Rave, RaveAverages
-from dagsearch.baselines.tree import SharedPath, TreeState, as_tree, without_path
+from dagsearch.baselines.tree import SharedPath, TreeState, as_tree
 from dagsearch.errors import ProblemError
 from dagsearch.problem import Problem
 from dagsearch.proposers.descent import Descent
@@ -36,7 +36,6 @@ __all__ = [
     "ucd",
     "uct",
     "uct_rave",
-    "without_path",
 ]
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from dagsearch._internal.compiled import compiled
-from dagsearch._internal.parts import Part
+from dagsearch._internal.parts import Configured
 from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.covariances import Covariance
 from dagsearch.covariances.discrete import items_of
@@ -30,11 +30,6 @@ class TreeState:
     """The actions from the root."""
     state: State = field(compare=False)
     """The problem's own state that they lead to."""
-
-
-def without_path(state: State) -> State:
-    """The problem's own state, whether or not it carries its path."""
-    return state.state if isinstance(state, TreeState) else state
 
 
 def as_tree(problem: Problem) -> Problem:
@@ -105,7 +100,7 @@ class _Tree:
         return member
 
 
-class SharedPath(Part, Covariance):
+class SharedPath(Configured, Covariance):
     """Random walk down a tree: states of :func:`as_tree` are alike by the path that they share.
 
     A child's score is its parent's plus an independent step (Hennig, Stern and Graepel 2010).

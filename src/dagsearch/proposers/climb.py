@@ -9,7 +9,7 @@ from typing import Any, cast
 import numpy as np
 
 from dagsearch._internal.arrays import grown
-from dagsearch._internal.parts import Part
+from dagsearch._internal.parts import Configured
 from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.posterior.base import JointScores
 from dagsearch.posterior.index import Index
@@ -26,7 +26,7 @@ _MOST_NEIGHBOURS = 100
 _MOST_CHECKED = 32
 
 
-class Climb(Part):
+class Climb(Configured):
     """Climbs the expected improvement from several leaves, one change at a time.
 
     A change may be at any place, whenever that was decided (:mod:`dagsearch.space.moves`).

@@ -5,7 +5,7 @@ from typing import Protocol
 
 import numpy as np
 
-from dagsearch._internal.parts import Part
+from dagsearch._internal.parts import Configured
 from dagsearch._internal.typing import BoolArray, FloatArray, IntArray
 from dagsearch.problem import Action, Children
 from dagsearch.space import Space
@@ -75,12 +75,6 @@ class Options:
         known = (children >= 0).nonzero()[0]
         if known.size == children.size:
             return graph.v_mean[children], graph.v_var[children]
-        mean, variance = self._outside()
-        mean[known], variance[known] = graph.v_mean[children[known]], graph.v_var[children[known]]
-        return mean, variance
-
-    def _outside(self) -> tuple[FloatArray, FloatArray]:
-        """The same of every option as if the node had no edges: g + Δ, or g of a leaf."""
         explored, made = self.explored, self.made
         mean, variance = explored.scores.predict_children(made, self.node)
         delta = explored.increments.at(int(explored.graph.level[self.node]) + 1)
@@ -88,7 +82,9 @@ class Options:
         if states is None:  # without making all states: all children are leaves, or none is
             states = [problem.step(made.parent, made.actions[0])]
         inner = np.array([len(problem.actions(state)) > 0 for state in states])
-        return mean + inner * delta.mean, variance + inner * delta.variance
+        mean, variance = mean + inner * delta.mean, variance + inner * delta.variance
+        mean[known], variance[known] = graph.v_mean[children[known]], graph.v_var[children[known]]
+        return mean, variance
 
     @property
     def terminal(self) -> BoolArray:
@@ -124,7 +120,7 @@ class Expansion(Protocol):
         """Grow the DAG at the node where a descent ended."""
 
 
-class AllChildren(Part, Expansion):
+class AllChildren(Configured, Expansion):
     """Expanding a node adds all its children at once, as in the paper's Tic-Tac-Toe experiment."""
 
     def options(self, explored: Explored, node: int) -> Options | None:
@@ -144,7 +140,7 @@ class AllChildren(Part, Expansion):
         explored.link(node, children, range(len(children)))
 
 
-class OneChild(Part, Expansion):
+class OneChild(Configured, Expansion):
     """Children enter the DAG one at a time, for problems with many children per node.
 
     The descent compares all children, those outside the DAG by their own g + Δ, and adds the one it picks.

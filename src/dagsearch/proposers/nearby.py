@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from dagsearch._internal.parts import Part
+from dagsearch._internal.parts import Configured
 from dagsearch.proposers.base import View
 from dagsearch.proposers.rollouts import Uniform
 from dagsearch.results import Evaluation, Proposal
@@ -12,7 +12,7 @@ from dagsearch.space.moves import Moves, moves_in
 _TRIES = 100
 
 
-class Nearby(Part):
+class Nearby(Configured):
     """Proposes a random open leaf a few changes away from a good leaf: mostly one, sometimes many.
 
     The number of changes has heavy tails (Doerr et al., "Fast genetic algorithms", 2017), so that plateaus
@@ -54,7 +54,7 @@ def _number_of_changes(places: int, rng: np.random.Generator) -> int:
     return int(rng.choice(chances.size, p=chances / chances.sum())) + 1
 
 
-class Random(Part):
+class Random(Configured):
     """Proposes a leaf at the end of uniformly random decisions."""
 
     def propose(self, view: View, rng: np.random.Generator) -> Proposal | None:

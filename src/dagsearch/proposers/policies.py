@@ -6,7 +6,7 @@ from typing import Protocol
 import numpy as np
 
 from dagsearch._internal.checks import checked_constant
-from dagsearch._internal.parts import Part
+from dagsearch._internal.parts import Configured
 from dagsearch._internal.typing import FloatArray
 from dagsearch.proposers.expansions import Options
 from dagsearch.values.backups import Backup
@@ -30,7 +30,7 @@ class Policy(Protocol):
         return options.mean
 
 
-class UpperConfidence(Part, Policy):
+class UpperConfidence(Configured, Policy):
     """Mean value plus a bonus for uncertainty: ``μ + β sqrt(log(n) σ²)``.
 
     ``n`` counts the visits of the node that decides. Hence:

@@ -5,7 +5,7 @@ from typing import Protocol
 import numpy as np
 
 from dagsearch._internal.checks import checked_constant
-from dagsearch._internal.parts import Part
+from dagsearch._internal.parts import Configured
 from dagsearch.posterior.index import Index
 from dagsearch.problem import Action, Children, State
 from dagsearch.space.walks import Walk
@@ -25,7 +25,7 @@ class Rollout(Protocol):
         """A leaf below ``state`` and the actions that lead there; ``None`` if all found leaves are closed."""
 
 
-class Uniform(Part, Rollout):
+class Uniform(Configured, Rollout):
     """Every action is equally likely at every step."""
 
     def finish(self, explored: Index, state: State, rng: np.random.Generator) -> Walk | None:
@@ -37,7 +37,7 @@ class Uniform(Part, Rollout):
         return None
 
 
-class RandomGame(Part, Rollout):
+class RandomGame(Configured, Rollout):
     """Plays uniformly at random to the end, once.
 
     Unlike :class:`Uniform`, it does not look for a leaf that has not been seen: the value of a position is
@@ -49,7 +49,7 @@ class RandomGame(Part, Rollout):
         return explored.space.walk(state, rng)
 
 
-class Greedy(Part, Rollout):
+class Greedy(Configured, Rollout):
     """Picks child by child the best confidence bound of g: ``μ + β σ``, at MIN nodes ``μ − β σ``.
 
     If g of a partial decision is the reward that random play earns, as under

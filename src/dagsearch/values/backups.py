@@ -22,7 +22,7 @@ from typing import Protocol
 import numpy as np
 
 from dagsearch._internal.compiled import compiled
-from dagsearch._internal.parts import Part
+from dagsearch._internal.parts import Configured
 from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.posterior.units import Episode
 from dagsearch.values.explored import Explored
@@ -137,7 +137,7 @@ def _run(explored: Explored, soft: bool, prior: tuple[float, float]) -> None:
     )
 
 
-class MomentMatching(Part, Backup):
+class MomentMatching(Configured, Backup):
     """v of an inner node: the Gaussian with the moments of its children's maximum (minimum).
 
     Children are merged one after the other as if they were independent, as in the paper, in the order in
@@ -158,7 +158,7 @@ class MomentMatching(Part, Backup):
         _run(explored, False, self.prior)
 
 
-class Softmax(Part, Backup):
+class Softmax(Configured, Backup):
     """v of an inner node: its children's average, weighted towards the best (section 3.2.4).
 
     The paper prints weights that are normalised by themselves; here they are normalised by the sum of the
