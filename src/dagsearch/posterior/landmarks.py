@@ -73,8 +73,8 @@ class InducedScores(LinearScores, AnchoredScores):
     def __init__(self, covariance: Covariance, noise: float, mean: MeanFunction, rows: Rows) -> None:
         super().__init__(covariance, noise, mean)
         landmarks = rows[greedy_landmarks(covariance, rows)]
-        self._anchors.append(covariance.prepared(landmarks))
-        matrix = covariance.cross(landmarks, self._anchors.rows)
+        self._anchors = covariance.prepared(landmarks)
+        matrix = covariance.cross(landmarks, self._anchors)
         matrix[np.diag_indices(len(matrix))] += 1e-10 * float(matrix.diagonal().max(initial=1e-300))
         self._factor = GrowingCholesky.of(matrix)
         self._belief = WeightBelief()
@@ -100,7 +100,7 @@ class InducedScores(LinearScores, AnchoredScores):
         return features, np.maximum(prior - np.einsum("ij,ij->j", features, features), 0.0)
 
     def _node_features(self, nodes: IntArray) -> tuple[FloatArray, FloatArray]:
-        features, own = self._features(self._rows.rows[nodes])
+        features, own = self._features(self._rows[nodes])
         if not np.all(np.isfinite(features)):
             self._refuse(nodes[0])
         return features, own
@@ -124,8 +124,8 @@ class InducedScores(LinearScores, AnchoredScores):
 
     def joint(self, nodes: Sequence[int], states: Sequence[State]) -> tuple[FloatArray, FloatArray]:
         places = np.asarray(nodes, dtype=np.int64)
-        rows = self.covariance.represent(states) if len(states) > 0 else self._rows.rows[:0]
-        tracked, fresh = self._features(self._rows.rows[places]), self._features(rows)
+        rows = self.covariance.represent(states) if len(states) > 0 else self._rows[:0]
+        tracked, fresh = self._features(self._rows[places]), self._features(rows)
         features, own = (np.concatenate([a, b], axis=-1) for a, b in zip(tracked, fresh, strict=True))
         return self._joint(places, states, features.T, own)
 
@@ -143,7 +143,3 @@ class InducedScores(LinearScores, AnchoredScores):
             information += weighted @ self._observed[some]
         self._belief.replace(precision, information)
         self._changed()
-
-    def _fantasise(self, nodes: Sequence[int]) -> None:
-        self._rows = self._rows.copied()
-        super()._fantasise(nodes)
