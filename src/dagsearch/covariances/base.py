@@ -10,12 +10,12 @@ Scales and lengths, which are usually not known beforehand, are :attr:`Covarianc
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
 from dagsearch._internal.typing import FloatArray, IntArray
-from dagsearch.covariances.parameters import Learnt, changed, checked_positive, checked_variance, flaws_of
+from dagsearch.covariances.parameters import Learnt, checked_positive, checked_variance, flaws_of
 from dagsearch.covariances.rows import Rows, Stacked
 from dagsearch.errors import CovarianceError
 from dagsearch.problem import Problem, State
@@ -78,6 +78,8 @@ class Covariance(Learnt, ABC):
 
         A covariance that has hyperparameters overrides this.
         """
+        if self.hyperparameters:
+            raise CovarianceError(f"{self!r} has hyperparameters, so it must have value_and_gradient, too")
         matrix = self.cross(rows, self.prepared(rows)) + self.private * np.eye(len(rows))
         return matrix, lambda weights: np.zeros(0)
 
@@ -131,18 +133,15 @@ class Combined(Covariance):
         if factor is not None:
             self.factor = checked_positive("the factor of a covariance", factor)
             self._learn(factor=("scale", 1.0))
-        self._take(parts)
+        self._parts = parts
 
-    def _take(self, parts: Sequence[Covariance]) -> Self:
-        self._parts, self.private = parts, self.factor * sum(part.private for part in parts)
-        return self
+    @property
+    def private(self) -> float:  # type: ignore[override]
+        return self.factor * sum(part.private for part in self._parts)
 
     @property
     def reads_codes(self) -> bool:  # type: ignore[override]
         return all(part.reads_codes for part in self._parts)
-
-    def _with_parts(self, parts: Sequence[Covariance]) -> Self:
-        return changed(self)._take(parts)
 
     def bind(self, problem: Problem | Space) -> "Covariance":
         return self._with_parts([part.bind(problem) for part in self._parts])

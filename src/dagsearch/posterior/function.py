@@ -52,14 +52,8 @@ class AnchoredScores(JointScores):
         self._weights = np.zeros(0)  # z, so that the mean is μ + Vᵀz
 
     def track(self, states: Sequence[State]) -> None:
-        self._add(self.covariance.represent(states), prior_means(self._prior_mean, states))
-
-    def _adopt_nodes(self, other: "AnchoredScores") -> None:
-        """Track the same nodes as another model: rows do not depend on hyperparameters."""
-        self._add(other._rows, other._prior[: other._nodes])
-
-    def _add(self, rows: Rows, means: FloatArray) -> None:
-        """Number new nodes. Until they are refreshed, their beliefs are those before any reward."""
+        # Until they are refreshed, the beliefs of new nodes are those before any reward.
+        rows, means = self.covariance.represent(states), prior_means(self._prior_mean, states)
         variances = self._with_private(self.covariance.variances(rows))
         self._rows = joined(self._rows, rows)
         new = self._number(means)
@@ -74,6 +68,11 @@ class AnchoredScores(JointScores):
     def _rewarded_rows(self) -> Rows:
         """The rows of all leaves that have a reward."""
         return self._rows[np.flatnonzero(np.isfinite(self._observed_noise[: self._nodes]))]
+
+    def _rows_of(self, nodes: IntArray, states: Sequence[State]) -> Rows:
+        """The rows of tracked nodes and then of states that are not tracked."""
+        rows = self._rows[nodes]
+        return joined(rows, self.covariance.represent(states)) if len(states) > 0 else rows
 
     def predict(self, states: Sequence[State]) -> tuple[FloatArray, FloatArray]:
         if len(states) > AT_ONCE:
@@ -131,17 +130,13 @@ class AnchoredScores(JointScores):
         prior = shared + self.covariance.private
         # By reductions alone, which are quick: a sum is finite only if all numbers are.
         if np.minimum.reduce(prior, initial=0.0) < 0.0 or not math.isfinite(np.add.reduce(prior)):
-            raise CovarianceError(
-                f"the covariance {self.covariance!r} gives variances that are negative or not finite: "
-                f"{prior}; use a valid kernel"
-            )
+            self._refuse()
         return prior
 
-    def _refuse(self, node: int) -> NoReturn:
+    def _refuse(self) -> NoReturn:
         raise CovarianceError(
-            f"the covariance {self.covariance!r} is not positive semi-definite: with the rewards so far it "
-            f"leaves node {node} or its relatives a variance that is negative or not finite. "
-            "This reward was not used; use a valid kernel or add private variance"
+            f"the covariance {self.covariance!r} is not positive semi-definite: it gives variances that are "
+            "negative or not finite. Nothing was learnt; use a valid kernel or add private variance"
         )
 
     def _moments(
@@ -174,28 +169,17 @@ class FunctionScores(AnchoredScores):
         self._leaves = np.zeros(0, dtype=np.int64)  # the leaf of each row
 
     @property
-    def outgrown(self) -> bool:  # type: ignore[override]
+    def outgrown(self) -> bool:
+        """Whether there are too many rewards for this model; landmarks then take over."""
         return self._leaves.size >= _MOST_EXACT
 
-    def refitted(self, covariance: Covariance, noise: float, states: Sequence[State]) -> "FunctionScores":
-        fresh = FunctionScores(covariance, noise, self._prior_mean)
-        fresh._adopt_nodes(self)
-        return fresh
-
-    def joint(self, nodes: Sequence[int], states: Sequence[State]) -> tuple[FloatArray, FloatArray]:
-        places = np.asarray(nodes, dtype=np.int64)
-        mean, rows = self._prior[places], self._rows[places]
-        own, cross = self._among(rows), self._nodes_with_rewards(places)[0]
-        if len(states) > 0:
-            fresh = self.covariance.represent(states)
-            across = self.covariance.cross(rows, self.covariance.prepared(fresh))
-            own = np.block([[own, across], [across.T, self._among(fresh)]])
-            cross = np.hstack([cross, self._related(fresh)[0]])
-            mean = np.concatenate([mean, prior_means(self._prior_mean, states)])
-        whitened = self._factor.whiten(cross)
-        joint = own - np.asarray(whitened.T @ whitened)
-        joint[np.diag_indices(len(joint))] += self.covariance.private
-        return mean + self._weights @ whitened, joint
+    def _joint(
+        self, nodes: IntArray, states: Sequence[State]
+    ) -> tuple[FloatArray, FloatArray, float | FloatArray]:
+        rows = self._rows_of(nodes, states)
+        whitened = self._factor.whiten(self._related(rows)[0])
+        joint = self._among(rows) - np.asarray(whitened.T @ whitened)
+        return self._weights @ whitened, joint, self.covariance.private
 
     def _among(self, rows: Rows) -> FloatArray:
         """Covariances among rows, without private variance."""
@@ -242,7 +226,7 @@ class FunctionScores(AnchoredScores):
         try:
             self._factor = GrowingCholesky.of(joint)
         except np.linalg.LinAlgError:  # also where an entry is not finite
-            self._refuse(leaves[0])
+            self._refuse()
         if leaves.size > self._leaves.size:
             self._anchors = joined(self._anchors, self.covariance.prepared(rows))
         self._leaves = leaves
@@ -253,12 +237,10 @@ class FunctionScores(AnchoredScores):
         """l = L⁻¹Σ_Ot of leaves t, and their covariance Σ_tt − l·l that is left, without noise."""
         cross, _ = self._nodes_with_rewards(nodes)
         own = self._among(self._rows[nodes]) + self.covariance.private * (nodes[:, None] == nodes)
-        if not (np.all(np.isfinite(cross)) and np.all(np.isfinite(own))):
-            self._refuse(nodes[0])
         columns = self._factor.solve(cross)
         left = own - columns.T @ columns
-        if left.diagonal().min(initial=0.0) < -_SLACK * self._scale:
-            self._refuse(nodes[int(left.diagonal().argmin())])
+        if not math.isfinite(left.sum()) or left.diagonal().min(initial=0.0) < -_SLACK * self._scale:
+            self._refuse()
         return columns, left
 
     def _append(self, nodes: IntArray, columns: FloatArray, corner: FloatArray) -> None:
@@ -283,5 +265,5 @@ class FunctionScores(AnchoredScores):
             return np.asarray(np.linalg.cholesky(left + noise * np.eye(nodes.size)), np.float64)
         except np.linalg.LinAlgError:
             if np.linalg.eigvalsh(left)[0] < -rounding:
-                self._refuse(nodes[0])
+                self._refuse()
             return np.asarray(np.linalg.cholesky(left + (noise + 2.0 * rounding) * np.eye(nodes.size)))
