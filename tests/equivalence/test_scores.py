@@ -399,7 +399,7 @@ def test_a_model_of_landmarks_takes_over_what_an_exact_one_knows():
     for node in [*range(100), 3, 3]:
         exact.condition(node, rewards[node], 0.05 if node % 3 == 0 else None)
     assert not exact.outgrown
-    induced = InducedScores.of(exact, exact.covariance, exact.noise)
+    induced = InducedScores.of(exact, exact.covariance, exact.noise, leaves)
     told = [*range(100), 3, 3]
     noises = [0.05 if node % 3 == 0 else None for node in told]
     induced.condition_all(told, [rewards[node] for node in told], noises)

@@ -36,6 +36,12 @@ class Near(Covariance):
     def cross(self, rows, others):
         return self.scale * np.exp(-0.5 * ((rows[:, None] - others) ** 2).sum(axis=2) / self.length**2)
 
+    def value_and_gradient(self, rows):
+        shared, apart = self.cross(rows, rows), ((rows[:, None] - rows) ** 2).sum(axis=2) / self.length**2
+        changes = {"scale": shared, "length": shared * apart, "private": self.private * np.eye(len(rows))}
+        matrix = shared + changes["private"]
+        return matrix, lambda weights: np.array([np.vdot(weights, changes[name]) for name in self._learnt])
+
 
 @pytest.mark.parametrize("noise", [FIXED, FREE])
 @pytest.mark.parametrize(

@@ -10,20 +10,16 @@ Scales and lengths, which are usually not known beforehand, are :attr:`Covarianc
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
 from dagsearch._internal.typing import FloatArray, IntArray
-from dagsearch.covariances.parameters import Learnt, changed, checked_positive, checked_variance, flaws_of
+from dagsearch.covariances.parameters import Learnt, checked_positive, checked_variance, flaws_of
 from dagsearch.covariances.rows import Rows, Stacked
 from dagsearch.errors import CovarianceError
 from dagsearch.problem import Problem, State
 from dagsearch.space import Space
-
-# Step in the logarithm of a hyperparameter for central differences.
-_STEP = 1e-4
-
 
 Gradient = Callable[[FloatArray], FloatArray]
 """From symmetric weights W to the derivatives of Σ W ∘ matrix by the logarithm of each hyperparameter."""
@@ -41,8 +37,6 @@ class Covariance(Learnt, ABC):
     """Variance of an independent offset of every state ("+1 on the diagonal")."""
     reads_codes: bool = False
     """Whether :meth:`from_codes` works: the problem has codes, and the covariance knows them."""
-    rates_swaps: bool = False
-    """Whether it has ``sums_of_swaps``, as :class:`dagsearch.covariances.SetKernel` does."""
 
     __array_ufunc__ = None  # so that a NumPy number times a covariance calls __rmul__
 
@@ -82,23 +76,12 @@ class Covariance(Learnt, ABC):
     def value_and_gradient(self, rows: Rows) -> tuple[FloatArray, Gradient]:
         """The matrix of distinct states, ``private`` included, and its gradient in the hyperparameters.
 
-        The gradient is taken by central differences, unless a subclass overrides this.
+        A covariance that has hyperparameters overrides this.
         """
-        values = np.array([parameter.value for parameter in self.hyperparameters])
-
-        def gradient(weights: FloatArray) -> FloatArray:
-            steps = _STEP * np.eye(len(values))
-            changes = [
-                self._matrix(rows, values * np.exp(step)) - self._matrix(rows, values * np.exp(-step))
-                for step in steps
-            ]
-            return np.array([float(np.vdot(weights, change)) / (2.0 * _STEP) for change in changes])
-
-        return self._matrix(rows, values), gradient
-
-    def _matrix(self, rows: Rows, values: FloatArray) -> FloatArray:
-        other = self.with_values(values.tolist())
-        return other.cross(rows, other.prepared(rows)) + other.private * np.eye(len(rows))
+        if self.hyperparameters:
+            raise CovarianceError(f"{self!r} has hyperparameters, so it must have value_and_gradient, too")
+        matrix = self.cross(rows, self.prepared(rows)) + self.private * np.eye(len(rows))
+        return matrix, lambda weights: np.zeros(0)
 
     def __call__(self, xs: Sequence[State], ys: Sequence[State] | None = None) -> FloatArray:
         """Covariance matrix between states, ``private`` included; ``ys`` defaults to ``xs``."""
@@ -150,18 +133,15 @@ class Combined(Covariance):
         if factor is not None:
             self.factor = checked_positive("the factor of a covariance", factor)
             self._learn(factor=("scale", 1.0))
-        self._take(parts)
+        self._parts = parts
 
-    def _take(self, parts: Sequence[Covariance]) -> Self:
-        self._parts, self.private = parts, self.factor * sum(part.private for part in parts)
-        return self
+    @property
+    def private(self) -> float:  # type: ignore[override]
+        return self.factor * sum(part.private for part in self._parts)
 
     @property
     def reads_codes(self) -> bool:  # type: ignore[override]
         return all(part.reads_codes for part in self._parts)
-
-    def _with_parts(self, parts: Sequence[Covariance]) -> Self:
-        return changed(self)._take(parts)
 
     def bind(self, problem: Problem | Space) -> "Covariance":
         return self._with_parts([part.bind(problem) for part in self._parts])

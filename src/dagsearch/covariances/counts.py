@@ -151,7 +151,7 @@ class PlaceViews:
             found[:, 2] = np.add.reduce(more[:, width:] ** 2, axis=1)
         if width:
             columns = self.numbers.columns
-            of_numbers = (more[:, :width] ** 2).reshape(len(more), -1, columns.size)
+            of_numbers = (more[:, :width] ** 2).reshape(len(more), len(self.numbers.names), columns.size)
             found[:, self._first_number :] = of_numbers @ relevance[codes.shape[1] :][columns]
         return found
 

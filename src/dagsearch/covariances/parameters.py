@@ -95,7 +95,7 @@ class Learnt:
 
     def _with_parts(self, parts: Sequence[Any]) -> Self:
         """The same made of other parts."""
-        return self
+        return changed(self, _parts=parts)
 
 
 _Thing = TypeVar("_Thing")

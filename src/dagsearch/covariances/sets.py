@@ -69,7 +69,7 @@ class SetKernel(Covariance):
     True
     """
 
-    reads_codes = rates_swaps = True
+    reads_codes = True
 
     def __init__(
         self,
@@ -149,9 +149,7 @@ class SetKernel(Covariance):
     # Covariances -----------------------------------------------------------------------------------
 
     def variances(self, rows: Rows) -> FloatArray:
-        centred = rows - self._center
-        norms = np.einsum("ij,ij->i", self._smooth(centred), centred)
-        return np.asarray(self.bias + self.linear * norms + self.nonlinear)
+        return self.related(rows, self.prepared(rows[:0]))[1]
 
     def prepared(self, rows: Rows) -> Rows:
         """K(x − x̄) of each row, and (x − x̄)ᵀK(x − x̄) in the last column."""

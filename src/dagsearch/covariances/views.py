@@ -169,10 +169,7 @@ class Views(Covariance):
         return np.asarray(self._wanted * self._bound.squares * [self.linear, self.decay])
 
     def variances(self, rows: Rows) -> FloatArray:
-        return self._variances(self._views.norms(rows, self.relevance))
-
-    def _variances(self, norms: FloatArray) -> FloatArray:
-        return np.asarray(norms @ self._weights[0] + (self._factor * _BIAS + self.nonlinear))
+        return self.related(rows, self.prepared(rows[:0]))[1]
 
     def prepared(self, rows: Rows) -> Rows:
         """Rows, next to them ½ Σ_v θ_v |φ_v(x)|²."""
@@ -191,7 +188,7 @@ class Views(Covariance):
         near *= self.nonlinear
         cross += near
         cross += self._factor * _BIAS
-        return np.asarray(cross), self._variances(norms)
+        return np.asarray(cross), norms @ self._weights[0] + (self._factor * _BIAS + self.nonlinear)
 
     # Hyperparameters ---------------------------------------------------------------------------------
 

@@ -92,8 +92,6 @@ class JointScores(Scores):
     is_joint = True
     rates_swaps = False
     """Whether :meth:`best_swaps` works."""
-    outgrown = False
-    """Whether there are too many rewards for this model; landmarks then take over."""
     covariance: Covariance
 
     def __init__(self, covariance: Covariance, noise: float, mean: MeanFunction = 0.0) -> None:
@@ -154,9 +152,23 @@ class JointScores(Scores):
         """
         raise NotImplementedError(f"{type(self).__name__} does not rate swaps")
 
-    @abstractmethod
     def joint(self, nodes: Sequence[int], states: Sequence[State]) -> tuple[FloatArray, FloatArray]:
         """Mean and covariance of g of some tracked nodes and then of states that are not tracked."""
+        places = np.asarray(nodes, dtype=np.int64)
+        mean, joint, private = self._joint(places, states)
+        noise = np.concatenate([self._observed_noise[places], np.full(len(states), np.inf)])
+        kappa, offset = offsets(noise, private)
+        mean *= 1.0 - kappa
+        mean[: len(places)] += kappa[: len(places)] * self._observed[places]
+        joint *= (1.0 - kappa)[:, None] * (1.0 - kappa)
+        joint[np.diag_indices(len(joint))] += offset
+        return mean + np.concatenate([self._prior[places], prior_means(self._prior_mean, states)]), joint
+
+    @abstractmethod
+    def _joint(
+        self, nodes: IntArray, states: Sequence[State]
+    ) -> tuple[FloatArray, FloatArray, float | FloatArray]:
+        """Mean and covariance of the shared part of g, less μ, and the variances of private offsets."""
 
     def fantasised(self, nodes: Sequence[int]) -> Self:
         """A copy that counts leaves as observed for the variance of g, but not for its mean.
@@ -173,12 +185,14 @@ class JointScores(Scores):
     def _fantasise(self, nodes: Sequence[int]) -> None:
         """Count leaves as observed; whatever is changed in place must be copied before."""
 
-    @abstractmethod
     def refitted(self, covariance: Covariance, noise: float, states: Sequence[State]) -> "JointScores":
         """A model of the same nodes without rewards, with another covariance and noise.
 
         ``states`` are the states of all nodes.
         """
+        fresh = type(self)(covariance, noise, self._prior_mean)
+        fresh.track(states)
+        return fresh
 
     def condition_all(
         self, nodes: Sequence[int], rewards: Sequence[float], noises: Sequence[float | None]

@@ -28,7 +28,7 @@ import numpy as np
 
 from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.covariances import Covariance, SetKernel
-from dagsearch.covariances.rows import Rows, RowStore
+from dagsearch.covariances.rows import Rows, joined
 from dagsearch.errors import CovarianceError
 from dagsearch.posterior.base import AT_ONCE, JointScores, MeanFunction, largest, prior_means
 from dagsearch.posterior.cholesky import GrowingCholesky
@@ -45,23 +45,17 @@ class AnchoredScores(JointScores):
 
     def __init__(self, covariance: Covariance, noise: float, mean: MeanFunction = 0.0) -> None:
         super().__init__(covariance, noise, mean)
-        self._rows = RowStore()  # of all tracked nodes
+        self._rows: Rows = None  # of all tracked nodes
         self._scale = 0.0  # largest prior variance seen
-        self._anchors = RowStore()  # prepared
+        self._anchors: Rows = None  # prepared
         self._factor = GrowingCholesky()
         self._weights = np.zeros(0)  # z, so that the mean is μ + Vᵀz
 
     def track(self, states: Sequence[State]) -> None:
-        self._add(self.covariance.represent(states), prior_means(self._prior_mean, states))
-
-    def _adopt_nodes(self, other: "AnchoredScores") -> None:
-        """Track the same nodes as another model: rows do not depend on hyperparameters."""
-        self._add(other._rows.rows, other._prior[: other._nodes])
-
-    def _add(self, rows: Rows, means: FloatArray) -> None:
-        """Number new nodes. Until they are refreshed, their beliefs are those before any reward."""
+        # Until they are refreshed, the beliefs of new nodes are those before any reward.
+        rows, means = self.covariance.represent(states), prior_means(self._prior_mean, states)
         variances = self._with_private(self.covariance.variances(rows))
-        self._rows.append(rows)
+        self._rows = joined(self._rows, rows)
         new = self._number(means)
         self._mean[new], self._variance[new] = means, variances
         self._scale = max(self._scale, float(variances.max(initial=0.0)))
@@ -73,7 +67,12 @@ class AnchoredScores(JointScores):
 
     def _rewarded_rows(self) -> Rows:
         """The rows of all leaves that have a reward."""
-        return self._rows.rows[np.flatnonzero(np.isfinite(self._observed_noise[: self._nodes]))]
+        return self._rows[np.flatnonzero(np.isfinite(self._observed_noise[: self._nodes]))]
+
+    def _rows_of(self, nodes: IntArray, states: Sequence[State]) -> Rows:
+        """The rows of tracked nodes and then of states that are not tracked."""
+        rows = self._rows[nodes]
+        return joined(rows, self.covariance.represent(states)) if len(states) > 0 else rows
 
     def predict(self, states: Sequence[State]) -> tuple[FloatArray, FloatArray]:
         if len(states) > AT_ONCE:
@@ -96,14 +95,15 @@ class AnchoredScores(JointScores):
 
     @property
     def rates_swaps(self) -> bool:  # type: ignore[override]
-        return self.covariance.rates_swaps and self._factor.size > 0 and not callable(self._prior_mean)
+        known = self._factor.size > 0 and not callable(self._prior_mean)
+        return known and isinstance(self.covariance, SetKernel)
 
     def best_swaps(self, codes: IntArray, most: int, closed: FloatArray) -> IntArray:
         chosen, unchosen = np.flatnonzero(codes == 1), np.flatnonzero(codes != 1)
         if chosen.size == 0 or unchosen.size == 0:
             return np.zeros((0, codes.size), dtype=codes.dtype)
-        assert isinstance(self.covariance, SetKernel)  # no other covariance rates swaps
-        sums = self.covariance.sums_of_swaps(codes, self._anchors.rows, self._alpha)
+        assert isinstance(self.covariance, SetKernel)
+        sums = self.covariance.sums_of_swaps(codes, self._anchors, self._alpha)
         out, into = (closed[:, chosen] != 1).argmax(axis=1), (closed[:, unchosen] == 1).argmax(axis=1)
         sums[out, into] = -np.inf
         best = largest(sums.ravel(), most)
@@ -122,7 +122,7 @@ class AnchoredScores(JointScores):
         """Covariances of the anchors with rows, shape ``(anchors, rows)``, and the rows' prior variances."""
         if self._factor.size == 0:
             return np.zeros((0, len(rows))), self._with_private(self.covariance.variances(rows))
-        cross, shared = self.covariance.related(rows, self._anchors.rows)
+        cross, shared = self.covariance.related(rows, self._anchors)
         return cross.T, self._with_private(shared)
 
     def _with_private(self, shared: FloatArray) -> FloatArray:
@@ -130,17 +130,13 @@ class AnchoredScores(JointScores):
         prior = shared + self.covariance.private
         # By reductions alone, which are quick: a sum is finite only if all numbers are.
         if np.minimum.reduce(prior, initial=0.0) < 0.0 or not math.isfinite(np.add.reduce(prior)):
-            raise CovarianceError(
-                f"the covariance {self.covariance!r} gives variances that are negative or not finite: "
-                f"{prior}; use a valid kernel"
-            )
+            self._refuse()
         return prior
 
-    def _refuse(self, node: int) -> NoReturn:
+    def _refuse(self) -> NoReturn:
         raise CovarianceError(
-            f"the covariance {self.covariance!r} is not positive semi-definite: with the rewards so far it "
-            f"leaves node {node} or its relatives a variance that is negative or not finite. "
-            "This reward was not used; use a valid kernel or add private variance"
+            f"the covariance {self.covariance!r} is not positive semi-definite: it gives variances that are "
+            "negative or not finite. Nothing was learnt; use a valid kernel or add private variance"
         )
 
     def _moments(
@@ -173,28 +169,17 @@ class FunctionScores(AnchoredScores):
         self._leaves = np.zeros(0, dtype=np.int64)  # the leaf of each row
 
     @property
-    def outgrown(self) -> bool:  # type: ignore[override]
+    def outgrown(self) -> bool:
+        """Whether there are too many rewards for this model; landmarks then take over."""
         return self._leaves.size >= _MOST_EXACT
 
-    def refitted(self, covariance: Covariance, noise: float, states: Sequence[State]) -> "FunctionScores":
-        fresh = FunctionScores(covariance, noise, self._prior_mean)
-        fresh._adopt_nodes(self)
-        return fresh
-
-    def joint(self, nodes: Sequence[int], states: Sequence[State]) -> tuple[FloatArray, FloatArray]:
-        places = np.asarray(nodes, dtype=np.int64)
-        mean, rows = self._prior[places], self._rows.rows[places]
-        own, cross = self._among(rows), self._nodes_with_rewards(places)[0]
-        if len(states) > 0:
-            fresh = self.covariance.represent(states)
-            across = self.covariance.cross(rows, self.covariance.prepared(fresh))
-            own = np.block([[own, across], [across.T, self._among(fresh)]])
-            cross = np.hstack([cross, self._related(fresh)[0]])
-            mean = np.concatenate([mean, prior_means(self._prior_mean, states)])
-        whitened = self._factor.whiten(cross)
-        joint = own - np.asarray(whitened.T @ whitened)
-        joint[np.diag_indices(len(joint))] += self.covariance.private
-        return mean + self._weights @ whitened, joint
+    def _joint(
+        self, nodes: IntArray, states: Sequence[State]
+    ) -> tuple[FloatArray, FloatArray, float | FloatArray]:
+        rows = self._rows_of(nodes, states)
+        whitened = self._factor.whiten(self._related(rows)[0])
+        joint = self._among(rows) - np.asarray(whitened.T @ whitened)
+        return self._weights @ whitened, joint, self.covariance.private
 
     def _among(self, rows: Rows) -> FloatArray:
         """Covariances among rows, without private variance."""
@@ -205,7 +190,7 @@ class FunctionScores(AnchoredScores):
 
     def _nodes_with_rewards(self, nodes: IntArray) -> tuple[FloatArray, FloatArray]:
         """:meth:`_related` of tracked nodes, which share their private offset with their own rewards."""
-        cross, prior = self._related(self._rows.rows[nodes])
+        cross, prior = self._related(self._rows[nodes])
         return cross + self.covariance.private * (self._leaves[:, None] == nodes), prior
 
     # Rewards ------------------------------------------------------------------------------------------
@@ -236,14 +221,14 @@ class FunctionScores(AnchoredScores):
 
     def _learn_all(self, leaves: IntArray) -> None:
         """Factor anew what is known of leaves, the first of which are the anchors so far."""
-        rows = self._rows.rows[leaves]
+        rows = self._rows[leaves]
         joint = self._among(rows) + np.diag(self.covariance.private + self._observed_noise[leaves])
         try:
             self._factor = GrowingCholesky.of(joint)
         except np.linalg.LinAlgError:  # also where an entry is not finite
-            self._refuse(leaves[0])
+            self._refuse()
         if leaves.size > self._leaves.size:
-            self._anchors.append(self.covariance.prepared(rows))
+            self._anchors = joined(self._anchors, self.covariance.prepared(rows))
         self._leaves = leaves
         self._weights = self._factor.whiten(self._observed[leaves, None])[:, 0]
         self._changed()
@@ -251,18 +236,16 @@ class FunctionScores(AnchoredScores):
     def _next_columns(self, nodes: IntArray) -> tuple[FloatArray, FloatArray]:
         """l = L⁻¹Σ_Ot of leaves t, and their covariance Σ_tt − l·l that is left, without noise."""
         cross, _ = self._nodes_with_rewards(nodes)
-        own = self._among(self._rows.rows[nodes]) + self.covariance.private * (nodes[:, None] == nodes)
-        if not (np.all(np.isfinite(cross)) and np.all(np.isfinite(own))):
-            self._refuse(nodes[0])
+        own = self._among(self._rows[nodes]) + self.covariance.private * (nodes[:, None] == nodes)
         columns = self._factor.solve(cross)
         left = own - columns.T @ columns
-        if left.diagonal().min(initial=0.0) < -_SLACK * self._scale:
-            self._refuse(nodes[int(left.diagonal().argmin())])
+        if not math.isfinite(left.sum()) or left.diagonal().min(initial=0.0) < -_SLACK * self._scale:
+            self._refuse()
         return columns, left
 
     def _append(self, nodes: IntArray, columns: FloatArray, corner: FloatArray) -> None:
         """Append leaves to the anchors and to the factor; their z is 0."""
-        self._anchors.append(self.covariance.prepared(self._rows.rows[nodes]))
+        self._anchors = joined(self._anchors, self.covariance.prepared(self._rows[nodes]))
         self._leaves = np.append(self._leaves, nodes)
         self._weights = np.append(self._weights, np.zeros(nodes.size))
         self._factor.append(columns, corner)
@@ -270,7 +253,6 @@ class FunctionScores(AnchoredScores):
 
     def _fantasise(self, nodes: Sequence[int]) -> None:
         # Rewards equal to the mean: their rows of V come after those of all rewards, and their z is 0.
-        self._rows, self._anchors = self._rows.copied(), self._anchors.copied()
         self._factor = copy(self._factor)
         places = np.asarray(nodes, dtype=np.int64)
         columns, left = self._next_columns(places)
@@ -283,5 +265,5 @@ class FunctionScores(AnchoredScores):
             return np.asarray(np.linalg.cholesky(left + noise * np.eye(nodes.size)), np.float64)
         except np.linalg.LinAlgError:
             if np.linalg.eigvalsh(left)[0] < -rounding:
-                self._refuse(nodes[0])
+                self._refuse()
             return np.asarray(np.linalg.cholesky(left + (noise + 2.0 * rounding) * np.eye(nodes.size)))

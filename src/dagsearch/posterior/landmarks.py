@@ -73,8 +73,8 @@ class InducedScores(LinearScores, AnchoredScores):
     def __init__(self, covariance: Covariance, noise: float, mean: MeanFunction, rows: Rows) -> None:
         super().__init__(covariance, noise, mean)
         landmarks = rows[greedy_landmarks(covariance, rows)]
-        self._anchors.append(covariance.prepared(landmarks))
-        matrix = covariance.cross(landmarks, self._anchors.rows)
+        self._anchors = covariance.prepared(landmarks)
+        matrix = covariance.cross(landmarks, self._anchors)
         matrix[np.diag_indices(len(matrix))] += 1e-10 * float(matrix.diagonal().max(initial=1e-300))
         self._factor = GrowingCholesky.of(matrix)
         self._belief = WeightBelief()
@@ -82,14 +82,16 @@ class InducedScores(LinearScores, AnchoredScores):
         self._weights = self._belief.arrays.mean  # ω
 
     @classmethod
-    def of(cls, other: AnchoredScores, covariance: Covariance, noise: float) -> "InducedScores":
+    def of(
+        cls, other: AnchoredScores, covariance: Covariance, noise: float, states: Sequence[State]
+    ) -> "InducedScores":
         """A model of the same nodes without rewards; landmarks are leaves that have a reward in the other."""
         fresh = cls(covariance, noise, other._prior_mean, other._rewarded_rows())
-        fresh._adopt_nodes(other)
+        fresh.track(states)
         return fresh
 
     def refitted(self, covariance: Covariance, noise: float, states: Sequence[State]) -> "InducedScores":
-        return self.of(self, covariance, noise)
+        return self.of(self, covariance, noise, states)
 
     # Beliefs ------------------------------------------------------------------------------------------
 
@@ -97,16 +99,12 @@ class InducedScores(LinearScores, AnchoredScores):
         """φ, one column each, and d of rows."""
         cross, prior = self._related(rows)
         features = self._factor.whiten(cross)
+        if not np.all(np.isfinite(features)):
+            self._refuse()
         return features, np.maximum(prior - np.einsum("ij,ij->j", features, features), 0.0)
 
-    def _node_features(self, nodes: IntArray) -> tuple[FloatArray, FloatArray]:
-        features, own = self._features(self._rows.rows[nodes])
-        if not np.all(np.isfinite(features)):
-            self._refuse(nodes[0])
-        return features, own
-
     def _row(self, node: int) -> tuple[IntArray, FloatArray, float]:
-        features, own = self._node_features(np.array([node]))
+        features, own = self._features(self._rows[[node]])
         return np.arange(len(features)), features[:, 0], float(own[0])
 
     def _variances(self, features: FloatArray) -> FloatArray:
@@ -116,18 +114,17 @@ class InducedScores(LinearScores, AnchoredScores):
         return np.asarray(np.einsum("ij,ij->j", features, cov @ features) - (aside * aside).sum(axis=0))
 
     def _node_moments(self, nodes: IntArray) -> tuple[FloatArray, FloatArray]:
-        features, own = self._node_features(nodes)
+        features, own = self._features(self._rows[nodes])
         return self._with_offsets(nodes, self._weights @ features, self._variances(features), own)
 
     def _explained(self, whitened: FloatArray) -> FloatArray:
         return super()._explained(whitened) - self._variances(whitened)
 
-    def joint(self, nodes: Sequence[int], states: Sequence[State]) -> tuple[FloatArray, FloatArray]:
-        places = np.asarray(nodes, dtype=np.int64)
-        rows = self.covariance.represent(states) if len(states) > 0 else self._rows.rows[:0]
-        tracked, fresh = self._features(self._rows.rows[places]), self._features(rows)
-        features, own = (np.concatenate([a, b], axis=-1) for a, b in zip(tracked, fresh, strict=True))
-        return self._joint(places, states, features.T, own)
+    def _joint(
+        self, nodes: IntArray, states: Sequence[State]
+    ) -> tuple[FloatArray, FloatArray, float | FloatArray]:
+        features, own = self._features(self._rows_of(nodes, states))
+        return *self._belief.joint(features.T), own
 
     # Rewards ------------------------------------------------------------------------------------------
 
@@ -137,13 +134,9 @@ class InducedScores(LinearScores, AnchoredScores):
         leaves = self._merge_all(nodes, rewards, noises)
         precision, information = np.eye(len(self._weights)), np.zeros(len(self._weights))
         for some in np.array_split(leaves, max(1, leaves.size // AT_ONCE)):
-            features, own = self._node_features(some)
+            features, own = self._features(self._rows[some])
             weighted = features / (own + self._observed_noise[some])
             precision += weighted @ features.T
             information += weighted @ self._observed[some]
         self._belief.replace(precision, information)
         self._changed()
-
-    def _fantasise(self, nodes: Sequence[int]) -> None:
-        self._rows = self._rows.copied()
-        super()._fantasise(nodes)

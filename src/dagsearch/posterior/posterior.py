@@ -138,7 +138,8 @@ class Posterior:
             self._learns_at = self.evidence.next_after(len(self.told))
             self._learn_hyperparameters(self.evidence, recorded)
         elif isinstance(self.scores, FunctionScores) and self.scores.outgrown:
-            landmarks = InducedScores.of(self.scores, self.scores.covariance, self.scores.noise)
+            now = self.scores
+            landmarks = InducedScores.of(now, now.covariance, now.noise, self._index.states)
             landmarks.condition_all(*self._all_rewards())
             self._index.replace_scores(landmarks)
             logger.debug("after %d rewards: scores by landmarks", len(self.told))
@@ -209,8 +210,7 @@ class Posterior:
             return None
         belief = self.in_reward_units(self._index.score(node))
         if noise is None:
-            own = cast(JointScores, self.scores).noise
-            noise = self.in_reward_units(Gaussian(0.0, own)).variance
+            noise = self.units.scale**2 * cast(JointScores, self.scores).noise
         return Gaussian(belief.mean, belief.variance + noise)
 
     def in_reward_units(self, belief: Gaussian) -> Gaussian:

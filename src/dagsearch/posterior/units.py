@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dagsearch._internal.texts import shown
-from dagsearch._internal.typing import FloatArray
 from dagsearch.errors import RewardError
 from dagsearch.problem import State
 
@@ -64,7 +63,9 @@ class Units(NamedTuple):
     @classmethod
     def of(cls, rewards: Sequence[float]) -> "Units":
         """Units in which these rewards have mean 0 and standard deviation 1."""
-        return cls(float(np.mean(rewards)), _spread(np.array(rewards)))
+        size, deviation = float(np.abs(rewards).max()), float(np.std(rewards))
+        # If all rewards are equal up to rounding, their absolute value is the scale, or 1 if it is 0.
+        return cls(float(np.mean(rewards)), deviation if deviation > 1e-12 * size else size or 1.0)
 
     def standardized(self, episode: Episode) -> Episode:
         """A raw episode in the model's units."""
@@ -74,14 +75,3 @@ class Units(NamedTuple):
             noise = min(noise / self.scale / self.scale, LARGEST_REWARD)
         reward = min(max((reward - self.shift) / self.scale, -LARGEST_REWARD), LARGEST_REWARD)
         return episode._replace(reward=reward, noise=noise)
-
-    def restored(self, samples: FloatArray) -> FloatArray:
-        """Samples from the model in the user's units."""
-        return self.shift + self.scale * samples
-
-
-def _spread(rewards: FloatArray) -> float:
-    """Standard deviation; if all rewards are equal up to rounding, their absolute value, or 1 if it is 0."""
-    size = float(np.abs(rewards).max())
-    deviation = float(rewards.std())
-    return deviation if deviation > 1e-12 * size else size or 1.0

@@ -36,9 +36,9 @@ import numpy as np
 
 from dagsearch._internal.arrays import grown
 from dagsearch._internal.typing import FloatArray, IntArray
-from dagsearch.covariances import Covariance, Overlap
+from dagsearch.covariances import Overlap
 from dagsearch.covariances.rows import SparseRows
-from dagsearch.posterior.base import JointScores, MeanFunction, offsets, prior_means
+from dagsearch.posterior.base import JointScores, MeanFunction, prior_means
 from dagsearch.posterior.belief import WeightBelief, project, project_added
 from dagsearch.problem import Children, State
 
@@ -70,19 +70,6 @@ class LinearScores(JointScores):
             self.refresh([node])
             self._learn(node, float(self._mean[node]), self.noise, fantasy=True)  # a reward equal to the mean
 
-    def _joint(
-        self, nodes: IntArray, states: Sequence[State], features: FloatArray, private: float | FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
-        """:meth:`joint` from features, one row each, and the variance of private offsets."""
-        mean, joint = self._belief.joint(features)
-        noise = np.concatenate([self._observed_noise[nodes], np.full(len(states), np.inf)])
-        kappa, offset = offsets(noise, private)
-        mean *= 1.0 - kappa
-        mean[: len(nodes)] += kappa[: len(nodes)] * self._observed[nodes]
-        joint *= (1.0 - kappa)[:, None] * (1.0 - kappa)
-        joint[np.diag_indices(len(joint))] += offset
-        return mean + np.concatenate([self._prior[nodes], prior_means(self._prior_mean, states)]), joint
-
 
 class WeightScores(LinearScores):
     """Exact Gaussian regression in weight space: O(d²) per reward, for any number of rewards.
@@ -105,12 +92,6 @@ class WeightScores(LinearScores):
         self._starts = np.zeros(1, dtype=np.int64)
         self._columns = np.zeros(0, dtype=np.int64)
         self._values = np.zeros(0)
-
-    def refitted(self, covariance: Covariance, noise: float, states: Sequence[State]) -> "WeightScores":
-        assert isinstance(covariance, Overlap)
-        fresh = WeightScores(covariance, noise, self._prior_mean)
-        fresh.track(states)
-        return fresh
 
     def track(self, states: Sequence[State]) -> None:
         rows = self._features(states)
@@ -148,14 +129,16 @@ class WeightScores(LinearScores):
             mean += self._prior_mean
         return mean, var + self.covariance.private
 
-    def joint(self, nodes: Sequence[int], states: Sequence[State]) -> tuple[FloatArray, FloatArray]:
+    def _joint(
+        self, nodes: IntArray, states: Sequence[State]
+    ) -> tuple[FloatArray, FloatArray, float | FloatArray]:
         fresh = self._features(states)
         dense = np.zeros((len(nodes) + len(states), self._belief.dimension))
-        for row, node in zip(dense, nodes, strict=False):
+        for row, node in zip(dense, nodes.tolist(), strict=False):
             np.add.at(row, *self._row(node)[:2])
         owners = len(nodes) + np.repeat(np.arange(len(states)), np.diff(fresh.starts))
         np.add.at(dense, (owners, fresh.columns), fresh.values)
-        return self._joint(np.asarray(nodes, dtype=np.int64), states, dense, self.covariance.private)
+        return *self._belief.joint(dense), self.covariance.private
 
     def _row(self, node: int) -> tuple[IntArray, FloatArray, float]:
         entries = slice(self._starts[node], self._starts[node + 1])

@@ -73,7 +73,8 @@ def sample_leaves(search: Search, count: int, most: int, models: int = 1) -> Sam
         for scores, part in zip(drawn, counts, strict=True)
     ]
     leaves = [*(index.states[row] for row in evaluated), *others]
-    return Samples(leaves, posterior.units.restored(np.hstack(samples)))
+    shift, scale = posterior.units
+    return Samples(leaves, shift + scale * np.hstack(samples))
 
 
 def _promising(search: Search, most: int, rng: np.random.Generator) -> Iterable[State]:
