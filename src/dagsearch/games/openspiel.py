@@ -160,7 +160,7 @@ class OpenSpielGame:
 
     def move_numbers(self, state: Position) -> IntArray:
         """The legal moves as :meth:`moves` of the positions that they lead to has them."""
-        first = state.state.current_player() * self.game.num_distinct_actions()
+        first = int(state.state.current_player() * self.game.num_distinct_actions())
         return np.array(state.actions, dtype=np.int64) + first
 
     @property
