@@ -141,27 +141,6 @@ def has_costly_steps(problem: Any) -> bool:
     return callable(getattr(problem, "expand", None)) and not isinstance(problem, type)
 
 
-@runtime_checkable
-class DefinedByRun(Protocol):
-    """A problem whose leaf is known only when it has been evaluated, as that of a function that chooses.
-
-    What is proposed is a suggestion. What was really evaluated is told with the reward, and the problem
-    learns from it which choices there are.
-    """
-
-    def evaluate(self, leaf: State) -> tuple[State, float]:
-        """The leaf that a suggestion leads to, and its reward: the expensive call."""
-
-    def learn(self, leaf: State, failed: bool = False) -> State:
-        """Learn from a leaf that was evaluated or has failed; returns it as it is to be known from now on."""
-
-    def unlearnt(self) -> "DefinedByRun":
-        """The same problem before anything was learnt: every search learns for itself."""
-
-    def samples(self) -> Sequence[State]:
-        """Leaves like those that were learnt, by which covariances are scaled."""
-
-
 class Layout(NamedTuple):
     """What the codes of a problem's states mean: one category per place."""
 

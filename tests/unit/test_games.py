@@ -60,7 +60,7 @@ def test_transpositions_are_one_position_and_the_player_to_move_counts():
 def test_a_game_without_an_observation_has_the_text_of_its_positions(monkeypatch):
     """The text tells as much; items need the observation."""
     game = OpenSpielGame("tic_tac_toe")
-    monkeypatch.setattr(game._rules, "_observation", None)
+    monkeypatch.setattr("dagsearch.games.openspiel._observed", lambda state: None)
     one, other, third = (game.position(moves) for moves in ([0, 4, 8], [8, 4, 0], [0, 8, 4]))
     assert one == other != third
     with pytest.raises(ds.ProblemError, match="no observation"):

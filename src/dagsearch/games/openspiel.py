@@ -1,7 +1,7 @@
 """Games of OpenSpiel as problems."""
 
 import importlib
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from copy import copy
 from functools import cached_property, lru_cache
 from typing import Any
@@ -16,23 +16,11 @@ from dagsearch.problem import MAX, MIN
 
 
 class Position:
-    """A position of a game: immutable, and equal to others from which the game continues in the same way.
+    """A position of a game: immutable, and equal to others from which the game continues in the same way."""
 
-    It is copied and pickled as the moves that led to it.
-    """
-
-    def __init__(self, rules: "_Rules", state: Any, moves: tuple[int, ...]) -> None:
+    def __init__(self, state: Any) -> None:
         self.state = state
         """The ``pyspiel.State``; clone it instead of changing it."""
-        self.moves = moves
-        """The moves that led here with who made them: the player's number times the number of actions of the
-        game, plus the action."""
-        self._rules = rules
-
-    @property
-    def game(self) -> Any:
-        """The ``pyspiel.Game``."""
-        return self._rules.game
 
     @cached_property
     def key(self) -> Hashable:
@@ -42,7 +30,9 @@ class Position:
         excludes cycles; the player to move; the legal moves; and the reward of a final position.
         """
         state, end = self.state, None if self.actions else self.state.returns()[0]
-        board = self._rules.board(state)
+        observed = _observed(state)
+        # The text may mark the last move, which keeps positions apart that are the same.
+        board = str(state) if observed is None else observed.tobytes()
         return state.move_number(), state.current_player(), end, tuple(self.actions), board
 
     @cached_property
@@ -56,88 +46,38 @@ class Position:
         """The moves that led here; if there are several ways, those by which this object was made."""
         return tuple(self.state.history())
 
-    def after(self, action: int) -> "Position":
-        """The position after a move."""
-        state, move = self.state.clone(), self._rules.move(self.state, action)
-        state.apply_action(action)
-        return Position(self._rules, state, (*self.moves, move))
-
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Position) and self.key == other.key
 
     def __hash__(self) -> int:
         return hash(self.key)
 
-    def __reduce__(self) -> tuple[Callable[..., "Position"], tuple[str, tuple[int, ...]]]:
-        return _position, (str(self.game), self.history)
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> "Position":
-        return self
-
     def __str__(self) -> str:
         return str(self.state)
 
     def __repr__(self) -> str:
-        return f"Position({str(self.game)!r}, moves={list(self.history)})"
+        return f"Position({str(self.state.get_game())!r}, moves={list(self.history)})"
 
 
-class _Rules:
-    """A ``pyspiel.Game`` with what its positions share."""
-
-    def __init__(self, game: Any) -> None:
-        self.game = game
-        self.distinct = game.num_distinct_actions()
-        self._observation: Any = None
-        if game.get_type().provides_observation_tensor:
-            pyspiel = load_pyspiel()
-            kind = pyspiel.IIGObservationType(
-                perfect_recall=False, public_info=True, private_info=pyspiel.PrivateInfoType.SINGLE_PLAYER
-            )
-            self._observation = pyspiel._Observation(game, game.make_observer(kind, {}))
-            self._buffer: NDArray[np.float32] = np.frombuffer(self._observation, np.float32)
-
-    def position(self, moves: Sequence[int]) -> Position:
-        """The position after some moves from the beginning of the game."""
-        position = Position(self, self.game.new_initial_state(), ())
-        for number, action in enumerate(moves, start=1):
-            if action not in position.actions:
-                raise ProblemError(
-                    f"move {number} of {list(moves)}, {action!r}, is not possible in {self.game}: "
-                    f"choose from {position.actions}"
-                )
-            position = position.after(action)
-        return position
-
-    def move(self, state: Any, action: int) -> int:
-        """The number of a move of the player whose turn it is, see :attr:`Position.moves`."""
-        return int(state.current_player() * self.distinct + action)
-
-    def board(self, state: Any) -> Hashable:
-        """The observation of a state as bytes; OpenSpiel's text where there is none.
-
-        The text may mark the last move, which keeps positions apart that are the same.
-        """
-        return str(state) if self._observation is None else self.observed(state).tobytes()
-
-    def observed(self, state: Any) -> NDArray[np.float32]:
-        """OpenSpiel's observation of player 0; overwritten by the next call."""
-        if self._observation is None:
-            raise ProblemError(f"{self.game} has no observation: give the search a covariance of your own")
-        self._observation.set_from(state, 0)
-        return self._buffer
-
-    def __reduce__(self) -> tuple[Callable[..., "_Rules"], tuple[str]]:
-        return _rules_of, (str(self.game),)
+def _observed(state: Any) -> NDArray[np.float32] | None:
+    """OpenSpiel's observation of player 0, overwritten by the next call; ``None`` if a game has none."""
+    game = state.get_game()
+    if not game.get_type().provides_observation_tensor:
+        return None
+    observation, buffer = _observation_of(str(game))
+    observation.set_from(state, 0)
+    return buffer
 
 
 @lru_cache(maxsize=64)
-def _rules_of(game: str) -> _Rules:
-    """The rules of a game, by its name with parameters."""
-    return _Rules(load_pyspiel().load_game(game))
-
-
-def _position(game: str, moves: Sequence[int]) -> Position:
-    return _rules_of(game).position(moves)
+def _observation_of(game: str) -> tuple[Any, NDArray[np.float32]]:
+    pyspiel = load_pyspiel()
+    kind = pyspiel.IIGObservationType(
+        perfect_recall=False, public_info=True, private_info=pyspiel.PrivateInfoType.SINGLE_PLAYER
+    )
+    loaded = pyspiel.load_game(game)
+    observation = pyspiel._Observation(loaded, loaded.make_observer(kind, {}))
+    return observation, np.frombuffer(observation, np.float32)
 
 
 def load_pyspiel() -> Any:
@@ -172,15 +112,10 @@ class OpenSpielGame:
     """
 
     def __init__(self, game: Any) -> None:
-        loaded = _loaded(str(game))
-        _check_kind(loaded)
-        self._rules = _rules_of(str(loaded))
-        self._root = self.position(())
-
-    @property
-    def game(self) -> Any:
+        self.game = _loaded(str(game))
         """The ``pyspiel.Game``."""
-        return self._rules.game
+        _check_kind(self.game)
+        self._root = self.position(())
 
     # What every problem has -----------------------------------------------------------------------
 
@@ -194,7 +129,7 @@ class OpenSpielGame:
 
     def step(self, state: Position, action: int) -> Position:
         """The position after a move."""
-        return state.after(action)
+        return Position(state.state.child(action))
 
     def player(self, state: Position) -> int:
         """MAX if it is player 0's turn."""
@@ -208,22 +143,25 @@ class OpenSpielGame:
 
     def random_leaf(self, state: Position, rng: np.random.Generator) -> tuple[Position, list[int]]:
         """The end of a random game, and its moves; positions in between are not created."""
-        live, random, taken, moves = state.state.clone(), rng.random, [], list(state.moves)
-        legal_actions, player, distinct = live.legal_actions, live.current_player, self._rules.distinct
+        live, random, taken = state.state.clone(), rng.random, []
+        legal_actions = live.legal_actions
         while legal := legal_actions():
-            action = legal[int(random() * len(legal))]
-            taken.append(action)
-            moves.append(player() * distinct + action)
-            live.apply_action(action)
-        return Position(self._rules, live, tuple(moves)), taken
+            taken.append(legal[int(random() * len(legal))])
+            live.apply_action(taken[-1])
+        return Position(live), taken
 
     def moves(self, state: Position) -> tuple[int, ...]:
-        """The moves that led to a position, from the beginning of the game, with who made them."""
-        return state.moves
+        """The moves that led to a position, from the beginning of the game, with who made them.
+
+        Each is the player's number times the number of actions of the game, plus the action.
+        """
+        distinct = self.game.num_distinct_actions()
+        return tuple([made.player * distinct + made.action for made in state.state.full_history()])
 
     def move_numbers(self, state: Position) -> IntArray:
         """The legal moves as :meth:`moves` of the positions that they lead to has them."""
-        return np.array(state.actions, dtype=np.int64) + self._rules.move(state.state, 0)
+        first = int(state.state.current_player() * self.game.num_distinct_actions())
+        return np.array(state.actions, dtype=np.int64) + first
 
     @property
     def reward_range(self) -> tuple[float, float]:
@@ -236,7 +174,9 @@ class OpenSpielGame:
         Most observations mark the pieces on each cell, and empty cells. In others (counters, clocks, whole
         histories) write a covariance of ``state.state`` of your own.
         """
-        return np.flatnonzero(self._rules.observed(state.state)).tolist()
+        if (observed := _observed(state.state)) is None:
+            raise ProblemError(f"{self.game} has no observation: give the search a covariance of your own")
+        return np.flatnonzero(observed).tolist()
 
     def encode(self, state: Position) -> list[int]:
         """The moves that led to a position, for a journal."""
@@ -250,7 +190,15 @@ class OpenSpielGame:
 
     def position(self, moves: Sequence[int]) -> Position:
         """The position after some moves from the beginning of the game."""
-        return self._rules.position(moves)
+        position = Position(self.game.new_initial_state())
+        for number, action in enumerate(moves, start=1):
+            if action not in position.actions:
+                raise ProblemError(
+                    f"move {number} of {list(moves)}, {action!r}, is not possible in {self.game}: "
+                    f"choose from {position.actions}"
+                )
+            position = Position(position.state.child(action))
+        return position
 
     def from_state(self, state: Any) -> "OpenSpielGame":
         """The same game from another position, a :class:`Position` or a ``pyspiel.State``."""

@@ -162,9 +162,6 @@ class SearchPlayer(load_pyspiel().Bot):  # type: ignore[misc]
         """Forget everything: a new game begins at ``state``."""
         self.restart()
 
-    def inform_action(self, state: Any, player_id: int, action: int) -> None:
-        """Do nothing: the next position says which action was taken."""
-
     def provides_policy(self) -> bool:
         """True: :meth:`step_with_policy` is implemented."""
         return True

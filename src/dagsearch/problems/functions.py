@@ -9,7 +9,7 @@ from typing import Any, Final, TypeVar
 from dagsearch._internal.plain import from_json, to_json
 from dagsearch._internal.typing import IntArray
 from dagsearch.errors import ProblemError
-from dagsearch.problem import Coding, DefinedByRun, takes
+from dagsearch.problem import Coding, takes
 from dagsearch.problems.choices import NamedChoices
 from dagsearch.problems.options import as_tuple, checked_options, identified
 from dagsearch.space.chosen import REST, Chosen, Decision, Options, Question
@@ -26,7 +26,7 @@ _SHOWN: Final = 5
 _NOTHING: Final = object()
 
 
-class FunctionProblem(NamedChoices, DefinedByRun):
+class FunctionProblem(NamedChoices):
     """The choices of a function, to make its result as large as possible.
 
     ``function(choose)`` calls ``choose(name, options)``, which returns one of the options, as often as it

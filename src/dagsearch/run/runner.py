@@ -17,7 +17,8 @@ from dagsearch._internal.texts import described, shortened, shown
 from dagsearch._internal.wiring import wiring
 from dagsearch.errors import DagSearchError, EvaluationError, JournalError, ProblemError, SearchExhausted
 from dagsearch.posterior.units import LARGEST_REWARD
-from dagsearch.problem import DefinedByRun, Edge, State, has_costly_steps, takes
+from dagsearch.problem import Edge, State, has_costly_steps, takes
+from dagsearch.problems import FunctionProblem
 from dagsearch.results import Evaluation, Proposal, Result
 from dagsearch.run.pools import Pool, Running, breakdown, make_pool
 from dagsearch.run.steering import Request, Steered
@@ -379,7 +380,7 @@ def tell_or_fail(search: "Search", ended: Running, on_error: OnError) -> Evaluat
             raise
         error = wrong
     problem_with_it, at = described(error), dict[str, Any]()
-    if isinstance(search.problem, DefinedByRun):
+    if isinstance(search.problem, FunctionProblem):
         at["leaf"] = search.space.failed(error)
     if isinstance(on_error, str):
         note = {"failure": problem_with_it, **(ended.note or {})}

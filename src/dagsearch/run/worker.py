@@ -21,7 +21,8 @@ import cloudpickle
 
 from dagsearch._internal.texts import described, shortened
 from dagsearch.posterior.units import checked_reward
-from dagsearch.problem import DefinedByRun, Edge, Problem, State
+from dagsearch.problem import Edge, Problem, State
+from dagsearch.problems import FunctionProblem
 from dagsearch.run.forks import only_here
 from dagsearch.run.programs import end_programs
 
@@ -81,7 +82,7 @@ def evaluated(problem: Any, leaf: State) -> Any:
     """The expensive call: the reward of a leaf, with the leaf if only now it is known, or a costly step."""
     if isinstance(leaf, Edge):
         return problem.expand(*leaf)
-    return problem.evaluate(leaf) if isinstance(problem, DefinedByRun) else problem.reward(leaf)
+    return problem.evaluate(leaf) if isinstance(problem, FunctionProblem) else problem.reward(leaf)
 
 
 def checked_outcome(found: Any, leaf: State) -> Any:

@@ -5,14 +5,13 @@ need not be a leaf: the problem says so when it is replayed (:meth:`Moves.way`),
 """
 
 from collections.abc import Sequence
-from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.problem import Action, Coding, Layout, State
-from dagsearch.space.walks import Walk
+from dagsearch.space.walks import Walk, passed
 
 if TYPE_CHECKING:
     from dagsearch.space.space import Space
@@ -206,7 +205,7 @@ class PathMoves:
 
     def around(self, point: Any, count: int, rng: np.random.Generator) -> Points:
         """Paths on which one decision is another one, at states chosen at random."""
-        space, states = self._space, self._states(point)
+        space, states = self._space, passed(self._space.problem, point)
         places = [place for place, state in enumerate(states) if len(space.problem.actions(state)) > 1]
         found: dict[Any, tuple[Action, ...]] = {space.key(states[-1]): tuple(point)}
         for place in rng.choice(places, size=count).tolist() if places else ():
@@ -236,10 +235,7 @@ class PathMoves:
 
     def leaf(self, point: Any) -> State:
         """The leaf that the decisions lead to."""
-        return self._states(point)[-1]
-
-    def _states(self, point: Sequence[Action]) -> list[State]:
-        return list(accumulate(point, self._space.problem.step, initial=self._space.problem.root()))
+        return passed(self._space.problem, point)[-1]
 
     def way(self, point: Any) -> Walk | None:
         """The leaf and its decisions."""

@@ -103,16 +103,14 @@ class PathCodes:
         while len(offered := problem.actions(state)) > 0:
             options = tuple(offered)
             asked.append(options)
-            name = self._name(options, asked.count(options))
+            which = options, asked.count(options)
+            name = self._names.setdefault(which, f"question {len(self._names)}")
             value = known[len(chosen)] if len(chosen) < len(known) else answer(name, options)
             if value not in options:
                 raise ProblemError(f"{value!r} is not offered at {state!r}")
             chosen, state = chosen.with_choice(name, value), problem.step(state, value)
             self._ways.setdefault(self._key(state), chosen)
         return Chosen.among(tuple(asked), chosen), state
-
-    def _name(self, options: Options, times: int) -> str:
-        return self._names.setdefault((options, times), f"question {len(self._names)}")
 
     def _decided(self, state: State) -> tuple[Chosen, bool]:
         """The decisions that lead to a state, as far as they are known, and whether it is a leaf."""

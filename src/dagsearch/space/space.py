@@ -6,13 +6,13 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from contextlib import suppress
 from functools import cached_property, partial
 from itertools import combinations
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from dagsearch._internal.typing import IntArray
 from dagsearch.errors import ProblemError
-from dagsearch.problem import MAX, MIN, Action, Coding, DefinedByRun, Layout, Problem, State, is_current
+from dagsearch.problem import MAX, MIN, Action, Coding, Layout, Problem, State, is_current
 from dagsearch.space.paths import PathCodes, paths_are_states, tuple_coding
 from dagsearch.space.walks import Path, Walk, random_path, shape_rng, step_by_step
 
@@ -61,9 +61,10 @@ class Space:
     covariance: Any
 
     def __init__(self, problem: Problem) -> None:
-        self.by_run = problem.unlearnt() if isinstance(problem, DefinedByRun) else None
-        """The problem, if its leaves are known only when they have been evaluated."""
-        self.problem = problem if self.by_run is None else cast(Problem, self.by_run)
+        unlearnt = getattr(problem, "unlearnt", None)
+        self.by_run: Any = None if unlearnt is None else unlearnt()
+        """The problem, if its leaves are known only when they have been evaluated; each space learns anew."""
+        self.problem: Problem = problem if self.by_run is None else self.by_run
         self.decided: PathCodes | None = None
         """The decisions behind the states, where nothing else gives codes."""
         self._key, self._player = getattr(problem, "key", None), getattr(problem, "player", None)

@@ -1,12 +1,13 @@
 """Random walks from a state to a leaf, and paths as indices of actions."""
 
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import NamedTuple
 
 import numpy as np
 
 from dagsearch.errors import ProblemError
-from dagsearch.problem import LONGEST_PATH, Action, DefinedByRun, Problem, State
+from dagsearch.problem import LONGEST_PATH, Action, Problem, State
 
 Walk = tuple[State, list[Action]]
 """A leaf, and the actions that lead there."""
@@ -70,22 +71,13 @@ def numbered(problem: Problem, actions: Sequence[Action]) -> list[int]:
 
     Nothing where a leaf is known only when it has been evaluated: the leaf then says all.
     """
-    if isinstance(problem, DefinedByRun):
-        return []
-    found, state = [], problem.root()
-    for action in actions:
-        found.append(list(problem.actions(state)).index(action))
-        state = problem.step(state, action)
-    return found
+    on_path = [] if hasattr(problem, "unlearnt") else zip(passed(problem, actions), actions, strict=False)
+    return [list(problem.actions(state)).index(action) for state, action in on_path]
 
 
 def passed(problem: Problem, actions: Sequence[Action]) -> list[State]:
-    """The states on a path from the root, with both ends; ``ValueError`` if an action is not possible."""
-    states = [problem.root()]
-    for action in actions:
-        list(problem.actions(states[-1])).index(action)
-        states.append(problem.step(states[-1], action))
-    return states
+    """The states on a path from the root, with both ends."""
+    return list(accumulate(actions, problem.step, initial=problem.root()))
 
 
 def walked(problem: Problem, numbers: Sequence[int]) -> tuple[State, tuple[Action, ...]]:
