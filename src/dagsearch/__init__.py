@@ -18,18 +18,13 @@ from dagsearch.errors import (
     CovarianceError,
     DagSearchError,
     EvaluationError,
-    JournalError,
     ProblemError,
     RewardError,
     SearchExhausted,
     SearchInterrupted,
+    StorageError,
 )
 from dagsearch.functions import maximize, minimize, search
-from dagsearch.journal.joining import join
-from dagsearch.journal.joining import joined_pool as _joined_pool
-from dagsearch.journal.journal import backup_journal
-from dagsearch.journal.resume import resume_search as _resume_search
-from dagsearch.journal.resume import start_journal as _start_journal
 from dagsearch.posterior import evidence
 from dagsearch.problem import MAX, MIN, Problem, Step, StepProblem
 from dagsearch.proposers import expansions, policies, rollouts
@@ -40,6 +35,8 @@ from dagsearch.run.pools import PoolError
 from dagsearch.run.runner import steps as _steps
 from dagsearch.run.stopping import Stop
 from dagsearch.search import Search
+from dagsearch.storage.opening import attach as _attach
+from dagsearch.storage.opening import resume as _resume
 from dagsearch.values import backups, gaussians, proofs
 from dagsearch.values.increments import Increments
 
@@ -55,8 +52,7 @@ def _late(module: str, name: str) -> _Callable[..., Any]:
 
 
 _wiring.forecast = _forecast
-_wiring.join = _joined_pool
-_wiring.steps, _wiring.record, _wiring.resume = _steps, _start_journal, _resume_search
+_wiring.steps, _wiring.attach, _wiring.resume = _steps, _attach, _resume
 _wiring.report = _late("dagsearch.report.report", "report_of")
 _wiring.plot = _late("dagsearch.report.plots", "plotted")
 _wiring.rows = _late("dagsearch.report.frames", "rows_of")
@@ -75,7 +71,6 @@ __all__ = [
     "Forecast",
     "Gaussian",
     "Increments",
-    "JournalError",
     "Line",
     "PoolError",
     "Problem",
@@ -90,8 +85,8 @@ __all__ = [
     "StepProblem",
     "StepSearch",
     "Stop",
+    "StorageError",
     "as_tree",
-    "backup_journal",
     "backups",
     "baselines",
     "covariances",
@@ -100,7 +95,6 @@ __all__ = [
     "expansions",
     "games",
     "gaussians",
-    "join",
     "maximize",
     "minimize",
     "players",

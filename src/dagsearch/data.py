@@ -123,6 +123,8 @@ class Data:
         """How well rewards were predicted before they were told."""
         self.known = 0
         """Number of rewards that were given as known."""
+        self.failed = 0
+        """Number of evaluations that have failed."""
         self.since_best = 0
         """Number of evaluations since the best one, without rewards that were given as known."""
 

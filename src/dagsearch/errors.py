@@ -43,5 +43,5 @@ class SearchInterrupted(KeyboardInterrupt):
     """The search's result at the interruption."""
 
 
-class JournalError(DagSearchError, RuntimeError):
-    """A journal cannot be made, read, continued or written to."""
+class StorageError(DagSearchError, RuntimeError):
+    """A stored run cannot be made, read, continued or written to."""

@@ -12,7 +12,6 @@ from dagsearch._internal.texts import shown
 from dagsearch.costly.step_search import StepSearch
 from dagsearch.covariances import Covariance
 from dagsearch.errors import SearchInterrupted
-from dagsearch.journal.journal import has_begun
 from dagsearch.methods import default_initial
 from dagsearch.problem import Problem, StepProblem, has_costly_steps
 from dagsearch.problems.functions import Choose, FunctionProblem
@@ -24,10 +23,11 @@ from dagsearch.run.runner import (
     checked_budget,
     checked_callback,
     log_if_poor,
+    until,
 )
-from dagsearch.run.steering import Steered
 from dagsearch.run.stopping import Stop
 from dagsearch.search import Search, Seed
+from dagsearch.storage.opening import has_begun
 
 
 class Settings(Execution, total=False):
@@ -41,7 +41,8 @@ class Settings(Execution, total=False):
     tolerance: float | None
     seed: Seed
     progress: bool | Literal["notebook"]
-    journal: str | PathLike[str] | None
+    storage: str | PathLike[str] | None
+    name: str | None
     known: Known
     start: Iterable[Any]
 
@@ -58,7 +59,8 @@ def search(
     tolerance: float | None = None,
     seed: Seed = None,
     progress: bool | Literal["notebook"] = False,
-    journal: str | PathLike[str] | None = None,
+    storage: str | PathLike[str] | None = None,
+    name: str | None = None,
     known: Known = (),
     start: Iterable[Any] = (),
     **execution: Unpack[Execution],
@@ -101,9 +103,12 @@ def search(
         Source of all randomness.
     progress : bool or "notebook"
         Whether to show a progress bar; ``"notebook"`` draws rewards and their forecast in a notebook.
-    journal : path, optional
-        File that records every event. If it exists, its search continues until there are ``budget`` rewards
-        in total.
+    storage : path or URL, optional
+        Database that logs every event: the path of an SQLite file, or ``postgresql://…``. If it has the run
+        already, its search continues until there are ``budget`` evaluations in total. The same call in
+        another process, at the same time, takes part in the run.
+    name : str, optional
+        Name of the run in the database; by default the database has one run.
     known : sequence of (leaf, reward), optional
         Results that you have already: the search learns them first. They are in its history, and one of them
         may be the best leaf, but they do not count as evaluations. A leaf may be written as a dictionary,
@@ -113,9 +118,8 @@ def search(
     **execution
         Where and how rewards are computed, as for :meth:`Search.steps`: ``executor``, ``n_jobs``,
         ``timeout``, ``on_error``, ``deterministic``; ``callback``, which is called with every evaluation and
-        ends the run by returning ``True``; ``join``, whether other processes may join the run by
-        :func:`dagsearch.join`; and ``steer``, whether it takes requests from ``dagsearch watch --steer``.
-        These two need a journal.
+        ends the run by returning ``True``; and ``lost_after``, the seconds after which a process of a stored
+        run that is silent counts as dead, so that another one evaluates its leaf.
 
     Raises
     ------
@@ -130,16 +134,16 @@ def search(
     noisy = checked_flag("noisy", noisy)
     if progress != "notebook" and not isinstance(progress, bool | np.bool_):
         raise ValueError(f"progress must be True, False or 'notebook', got {shown(progress)}")
-    check_execution(execution, journal is not None, problem, Settings.__annotations__)
+    check_execution(execution, Settings.__annotations__)
     given = Given.of(problem, known, start)
-    run = _search_of(problem, budget, covariance, noisy, seed, journal)
+    run = _search_of(problem, budget, covariance, noisy, seed, storage, name)
     sign = -1 if isinstance(problem, FunctionProblem) and problem.minimize else 1
     try:
         if isinstance(run, Search):
             given.tell(run)
-        total = (run.recorder.steering or Steered()).total(budget) + run.data.known
-        if run.spent < total:
-            steps = run.steps(total - run.spent, stop, **execution)
+        total = budget + run.data.known
+        if run.log.steering is not None or run.spent < total:
+            steps = until(run, total, stop, **execution)
             with shown_progress(progress, run.history, total, sign, has_costly_steps(problem)) as bar:
                 for evaluation in steps:
                     bar.update(sign * evaluation.best_reward)
@@ -166,23 +170,21 @@ def _search_of(
     covariance: Covariance | None,
     noisy: bool,
     seed: Seed,
-    journal: str | PathLike[str] | None,
+    storage: str | PathLike[str] | None,
+    name: str | None,
 ) -> Search | StepSearch:
-    """A new search, or the one that has begun the journal."""
-    begun = journal if journal is not None and has_begun(journal) else None
+    """A new search, or that of a run that has begun."""
     if has_costly_steps(problem):
         if covariance is not None:
             raise ValueError("covariance does not apply to costly steps: steps with equal actions are alike")
         if noisy:
             raise ValueError("noisy does not apply to costly steps: every step is taken once")
-        if begun is None:
-            return StepSearch(problem, seed=seed, journal=journal)
-        return StepSearch.resume(begun, problem)
+        return StepSearch(problem, seed=seed, storage=storage, name=name)
     own = {} if covariance is None else {"covariance": covariance}
-    if begun is not None:
-        return Search.resume(begun, problem, noisy=noisy, **own)
-    initial = default_initial(budget)
-    return Search.default(problem, initial=initial, noisy=noisy, seed=seed, journal=journal, **own)
+    if storage is not None and has_begun(storage, name):  # perhaps with another budget
+        return Search.resume(storage, problem, name=name, noisy=noisy, **own)
+    initial, where = default_initial(budget), {"storage": storage, "name": name}
+    return Search.default(problem, initial=initial, noisy=noisy, seed=seed, **where, **own)
 
 
 def maximize(function: Callable[[Choose], float], budget: int, **settings: Unpack[Settings]) -> Result:
@@ -198,8 +200,8 @@ def maximize(function: Callable[[Choose], float], budget: int, **settings: Unpac
         Maximum number of evaluations, that is, of calls of the function.
     **settings
         ``covariance``, ``noisy``, ``patience``, ``target``, ``seconds``, ``tolerance``, ``seed``,
-        ``progress``, ``journal``, ``known``, ``start``, ``executor``, ``n_jobs``, ``timeout``, ``on_error``,
-        ``deterministic``, ``callback``, ``join``, ``steer``: as for :func:`dagsearch.search`.
+        ``progress``, ``storage``, ``name``, ``known``, ``start``, ``executor``, ``n_jobs``, ``timeout``, ``on_error``,
+        ``deterministic``, ``callback``, ``lost_after``: as for :func:`dagsearch.search`.
 
     Returns
     -------
@@ -226,7 +228,7 @@ def minimize(function: Callable[[Choose], float], budget: int, **settings: Unpac
 
     Everything is as for :func:`maximize`, except that small numbers are good: ``target`` stops the search
     once the function returns at most that, rewards of ``known`` and those that ``callback`` sees are the
-    function's own, and in the result ``best_reward`` and ``value`` are the smallest. A journal holds the
+    function's own, and in the result ``best_reward`` and ``value`` are the smallest. Stored are the
     negative numbers that were searched.
 
     Examples

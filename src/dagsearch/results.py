@@ -34,6 +34,8 @@ class Proposal:
     """Nodes of the explored DAG on the path of the descent."""
     cost: float = field(default=1.0, compare=False, repr=False)
     """What the evaluation takes of the budget."""
+    number: int = field(default=-1, compare=False, repr=False)
+    """Number of the event that asked for it; −1 if nothing did."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,7 @@ class StepProposal(Proposal):
     """The state and the action."""
     actions: tuple[Action, ...]
     """The decisions that lead from the root to the state, and this one."""
-    number: int = field(default=-1, repr=False)
+    edge: int = field(default=-1, repr=False)
     """Number of the step in the search."""
     begins: bool = field(default=False, compare=False, repr=False)
     """Whether it begins a new part of the search."""

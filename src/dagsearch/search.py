@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Self, cast
 
@@ -15,6 +16,7 @@ from dagsearch._internal.wiring import wiring
 from dagsearch.covariances import Covariance
 from dagsearch.data import Data
 from dagsearch.errors import ProblemError, SearchExhausted
+from dagsearch.log import Log
 from dagsearch.methods import (
     INITIAL,
     PRESETS,
@@ -32,7 +34,6 @@ from dagsearch.problem import Action, Children, Problem, State
 from dagsearch.proposers.base import Proposer, View
 from dagsearch.proposers.portfolio import Portfolio
 from dagsearch.proposers.remaining import Remaining
-from dagsearch.recorder import Recorder
 from dagsearch.results import Belief, Evaluation, Gaussian, Line, Proposal, Result
 from dagsearch.session import Session
 from dagsearch.space import Space
@@ -80,9 +81,12 @@ class Search(Session[Proposal]):
         been evaluated.
     seed : int, numpy Generator or None
         Source of all randomness: proposal number i draws from ``numpy.random.default_rng([seed, i])``.
-    journal : path, optional
-        File that records every event, so that :meth:`resume` can continue after a crash. It must not exist
-        yet. ``docs/durability.md`` says what is promised.
+    storage : path or URL, optional
+        Database that logs every event: the path of an SQLite file, or ``postgresql://…``. If it has the run
+        already, this search continues it, also while other processes do. ``docs/durability.md`` says what is
+        promised.
+    name : str, optional
+        Name of the run in the database; by default the database has one run.
     """
 
     def __init__(
@@ -97,7 +101,8 @@ class Search(Session[Proposal]):
         standardize: int = 0,
         repeats: bool = True,
         seed: Seed = None,
-        journal: str | PathLike[str] | None = None,
+        storage: str | PathLike[str] | None = None,
+        name: str | None = None,
     ) -> None:
         self.portfolio = Portfolio.of(proposers, standardize)
         space = Space.of(problem)
@@ -115,11 +120,11 @@ class Search(Session[Proposal]):
         known = self.posterior, self.index, self.data, Remaining(self.index)
         self._view = View(*known, self.incumbent, cast(Explored, self.explored))
         self._failed: set[int] = set()  # rows of leaves that will not be evaluated
-        self.record_with(Recorder())
+        self.log_with(Log())
         if self.explored is not None:
             with one_thread():
                 self.explored.current()
-        wiring.record(self, journal, "Search", {})
+        wiring.attach(self, storage, name, "Search", {})
 
     # Asking and telling ----------------------------------------------------------------------------
 
@@ -134,9 +139,9 @@ class Search(Session[Proposal]):
                 return found
         raise SearchExhausted("every leaf has been evaluated or asked for")
 
-    def _learn(self, episodes: Sequence[Episode], recorded: Mapping[str, Any] | None = None) -> None:
+    def _learn(self, episodes: Sequence[Episode]) -> None:
         """Condition the posterior on rewards; values read from then on include them."""
-        refused = self.posterior.condition(episodes, recorded)
+        refused = self.posterior.condition(episodes, self.log.learning())
         if self.explored is not None:
             self.explored.learnt(episodes)
         if refused:
@@ -144,23 +149,41 @@ class Search(Session[Proposal]):
 
     def _ask(self) -> Proposal:
         """The next proposal; one whose evaluation was cut off comes first."""
-        if self.data.offered and (offered := self.data.next_offered()) is not None:
-            return offered
-        turn = self.portfolio.state
-        with self.recorder.deciding():
-            try:
-                proposal = self._avoiding_pending()
-            except (SearchExhausted, OutOfTime) as over:
-                self.portfolio.state = turn  # nobody has used it, and a resumed search does not know of it
-                if isinstance(over, SearchExhausted):  # no further reward will come
-                    if self.explored is not None:
-                        self.explored.complete()
-                    self.settle(exhausted=True)
-                raise
-            self.add_pending(proposal)
-            self.asked += 1
-            self.recorder.asked(proposal)
-        return proposal
+        self.log.catch_up()
+        if (left := self.data.next_offered() or self.log.take_over()) is not None:
+            return left
+        while True:
+            with self.log.deciding():
+                proposal = self.decide()
+                number = self.log.asked(proposal, self.asked)
+                if number is not None:
+                    return self.accept(proposal, number)
+                self.withdraw(proposal)
+            self.log.catch_up()  # another process was faster, and this leaf may be its
+
+    def decide(self) -> Proposal:
+        """The proposal that is next; it is not pending yet."""
+        self._turn = self.portfolio.state
+        try:
+            return self._avoiding_pending()
+        except (SearchExhausted, OutOfTime) as over:
+            self.portfolio.state = self._turn  # nobody has used it, and other processes do not know of it
+            if isinstance(over, SearchExhausted):  # no further reward will come
+                if self.explored is not None:
+                    self.explored.complete()
+                self.settle(exhausted=True)
+            raise
+
+    def accept(self, proposal: Proposal, number: int) -> Proposal:
+        """Make the proposal that was decided pending, with the number that the log gives it."""
+        self.asked += 1
+        return self.add_pending(replace(proposal, number=number))
+
+    def withdraw(self, proposal: Proposal) -> None:
+        """Let a proposal that was decided not count; what a descent has added to the DAG stays."""
+        self.portfolio.state = self._turn
+        if self.explored is not None and proposal.path:
+            self.explored.graph.visits[list(proposal.path)] -= 1
 
     def add_pending(self, proposal: Proposal) -> Proposal:
         """Make a proposal pending."""
@@ -196,7 +219,7 @@ class Search(Session[Proposal]):
         leaf: State = None,
         note: Any = None,
         known: bool = False,
-        replayed: tuple[float, Mapping[str, Any] | None] | None = None,
+        seconds: float | None = None,
     ) -> Evaluation:
         """Learn a leaf's reward.
 
@@ -214,23 +237,25 @@ class Search(Session[Proposal]):
             The leaf that was really evaluated, if it may differ from the proposal's: what
             :meth:`dagsearch.problems.FunctionProblem.evaluate` returns.
         note : optional
-            Anything; it is written to the journal with the reward, as text where JSON has no such type.
+            Anything; it is stored with the reward, as text where JSON has no such type.
         known : bool
             Whether the reward was known before the run, so that it does not count as an evaluation.
-        replayed : (seconds, hyperparameters), optional
-            When a journal says that it was told, and what was learnt after it; empty if nothing was.
+        seconds : float, optional
+            When it was told, in seconds from the start of the search; by default now.
         """
+        self.log.catch_up()
         proposal = evaluated if isinstance(evaluated, Proposal) else None
         if leaf is None:
             leaf = self.space.as_leaf(evaluated) if proposal is None else proposal.leaf
         reward = checked_reward(reward, leaf)
         noise = None if noise is None else checked_noise(noise)
-        seconds, recorded = (self.data.clock(), None) if replayed is None else replayed
+        seconds = self.data.clock() if seconds is None else seconds
         if proposal is not None:
             self.space.remember(proposal.actions)
         leaf = self.space.learn(leaf)
         row, proposal = self.index.leaf(leaf), proposal and self._known(proposal)
         pending = self.data.find(leaf if proposal is None else proposal.leaf, proposal)
+        asked = proposal if pending is None else self.data.pending[pending]
         self.without_fantasies()
         self._compare_rewards(leaf, row, reward)
         predicted = None if self.posterior.evidence is None else self.posterior.of_reward(row, noise)
@@ -241,8 +266,10 @@ class Search(Session[Proposal]):
             leaf, actions, reward, seconds, predicted=predicted, known=known, row=row
         )
         # Before anything is learnt: the reward has been paid for.
-        self.recorder.told(evaluation, proposal, pending, noise, note)
-        with self.recorder.deciding():
+        if not self.log.told(evaluation, asked, noise, note):
+            self.log.catch_up()  # another process has taken the leaf over, and told it first
+            return next(one for one in reversed(self.history) if self.space.same(one.leaf, leaf))
+        with self.log.deciding():
             if pending is not None:
                 del self.data.pending[pending]
             self.index.table.closed[row] = not self.repeats
@@ -252,7 +279,7 @@ class Search(Session[Proposal]):
             covariance = self.posterior.scores.covariance
             if self.space.grow() and covariance is not None and covariance.reads_codes:
                 self.posterior.rebind(standardized(covariance.bind(self.space), self.space), len(ready))
-            self._learn(ready, recorded)
+            self._learn(ready)
         return evaluation
 
     def _compare_rewards(self, leaf: State, row: int, reward: float) -> None:
@@ -299,7 +326,7 @@ class Search(Session[Proposal]):
 
         ``actions`` lead from the root to the leaf; they may be left out where the problem knows them, as the
         ready-made problems do. The leaf may be given as it is written, as in :meth:`tell`. ``note`` is
-        written to the journal.
+        stored with it.
         """
         leaf = self.space.as_leaf(leaf)
         proposal = Proposal(leaf, tuple(self.space.actions_to(leaf) if actions is None else actions))
@@ -309,8 +336,9 @@ class Search(Session[Proposal]):
                 "or it is no leaf that may be evaluated. Give the actions from the root to the leaf"
             )
         self.index.leaf(leaf)  # raises if it is none
-        self.recorder.proposed(leaf, proposal.actions, note)
-        return self.add_pending(proposal)
+        number = self.log.asked(proposal, None, note)
+        assert number is not None, "nobody else claims what a user proposes"
+        return self.add_pending(replace(proposal, number=number))
 
     @one_thread()
     def forget(
@@ -327,15 +355,17 @@ class Search(Session[Proposal]):
         leaf : optional
             The leaf that has failed, if it may differ from the proposal's.
         note : optional
-            Is written to the journal.
+            Is stored with the event.
         """
+        self.log.catch_up()
         if not isinstance(evaluated, Proposal):
             return self._untell(self.space.as_leaf(evaluated), again, note)
         index = self.data.find(evaluated.leaf, evaluated)
         if index is None:
             raise ValueError(f"{evaluated!r} is not pending: it was told, taken back or never asked for")
         self.without_fantasies()
-        self.recorder.forgotten(index, again, note, leaf)
+        if not self.log.forgotten(self.data.pending[index], again, note, leaf):
+            return self.log.catch_up()  # another process has taken the leaf over, and told its reward
         proposal = self.data.pending.pop(index)
         self._outdated()
         row = self.index.find(proposal.leaf)
@@ -345,8 +375,9 @@ class Search(Session[Proposal]):
             rows = [row] if leaf is None else [row, self.index.leaf(self.space.learn(leaf, failed=True))]
             self.index.table.closed[rows] = True
             self._failed.update(rows)
+            self.data.failed += 1
             if episodes := self.posterior.missed():
-                with self.recorder.deciding():
+                with self.log.deciding():
                     self._learn(episodes)
         elif not self.repeats:
             self._reopen([row])
@@ -363,8 +394,8 @@ class Search(Session[Proposal]):
                 "has added up cannot be taken apart. Make a new search, and tell it the other rewards"
             )
         self.without_fantasies()
-        self.recorder.untold(leaf, again, note)
-        with self.recorder.deciding():
+        self.log.untold(leaf, again, note)
+        with self.log.deciding():
             self.posterior.forget(row)
             self.data.remove(leaf)
             if again:
@@ -376,8 +407,8 @@ class Search(Session[Proposal]):
 
         ``exhausted`` says that an ask has found no leaf.
         """
-        self.recorder.settled(exhausted)
-        with self.recorder.deciding():
+        self.log.settled(exhausted)
+        with self.log.deciding():
             self._learn(self.posterior.settle())
 
     def _outdated(self) -> None:
@@ -394,9 +425,9 @@ class Search(Session[Proposal]):
         if self.posterior.discard_fantasies():
             self._outdated()
 
-    def record_with(self, recorder: Recorder) -> None:
-        """Report all further events to a recorder."""
-        self.recorder = self.posterior.recorder = recorder
+    def log_with(self, log: Log) -> None:
+        """Report all further events to a log."""
+        self.log = self.posterior.log = log
 
     # Methods -----------------------------------------------------------------------------------------
 
@@ -407,14 +438,15 @@ class Search(Session[Proposal]):
         *,
         preset: str | None = None,
         seed: Seed = None,
-        journal: str | PathLike[str] | None = None,
+        storage: str | PathLike[str] | None = None,
+        name: str | None = None,
         **settings: Any,
     ) -> Self:
         """The method of the paper, with its settings as arguments.
 
         Parameters
         ----------
-        problem, seed, journal
+        problem, seed, storage, name
             See :class:`Search`.
         preset : "synthetic", "tictactoe" or "mnist", optional
             The settings of one of the paper's experiments; what is given besides comes first.
@@ -457,7 +489,7 @@ class Search(Session[Proposal]):
             settings = {**PRESETS[preset], **settings}
         space = Space.of(problem)
         search = cls(space, seed=seed, **paper_parts(space, **settings))
-        wiring.record(search, journal, "Search.paper", settings)
+        wiring.attach(search, storage, name, "Search.paper", settings)
         return search
 
     @classmethod
@@ -469,7 +501,8 @@ class Search(Session[Proposal]):
         noisy: bool = False,
         initial: int = INITIAL,
         seed: Seed = None,
-        journal: str | PathLike[str] | None = None,
+        storage: str | PathLike[str] | None = None,
+        name: str | None = None,
     ) -> Self:
         """The method of :func:`dagsearch.search`, which documents ``covariance`` and ``noisy``.
 
@@ -478,18 +511,20 @@ class Search(Session[Proposal]):
         noisy, space = checked_flag("noisy", noisy), Space.of(problem)
         search = cls(space, seed=seed, **default_parts(space, covariance, noisy, initial))
         settings = {"covariance": covariance, "noisy": noisy, "initial": initial}
-        wiring.record(search, journal, "Search.default", settings)
+        wiring.attach(search, storage, name, "Search.default", settings)
         return search
 
     @classmethod
-    def resume(cls, journal: str | PathLike[str], problem: Problem, **arguments: Any) -> Self:
-        """The search that wrote a journal, as it was after the last event; it continues to write there.
+    def resume(
+        cls, storage: str | PathLike[str], problem: Problem, *, name: str | None = None, **arguments: Any
+    ) -> Self:
+        """The search of a stored run, composed as it was, as it is after the last event.
 
-        Leaves that were pending are offered again: :meth:`ask` returns them first. ``arguments`` are the
-        arguments of the search that a journal cannot hold, such as a covariance or parts. The journal holds
-        numbers and text, so these need not be given.
+        Leaves that were pending in a process that has ended are offered again: :meth:`ask` returns them
+        first. ``arguments`` are the arguments of the search that cannot be stored, such as a covariance or
+        parts. Numbers and text are stored, so these need not be given.
         """
-        return wiring.resume(cls, journal, problem, arguments)  # type: ignore[no-any-return]
+        return wiring.resume(cls, storage, problem, name, arguments)  # type: ignore[no-any-return]
 
     # What is known -------------------------------------------------------------------------------------
 
@@ -579,12 +614,12 @@ class Search(Session[Proposal]):
         value = None if self.explored is None else self.belief(self.problem.root()).v
         if self.explored is not None and self.explored.graph.adversarial:
             line = self.recommend()
-            reward = self._mean_reward(line.states[-1])
+            reward = self.mean_reward(line.states[-1])
             return Result(line.states[-1], line.actions, reward, value, None, **fields, game=True)
-        reward = self._mean_reward(best.leaf) if self.posterior.learns_noise else best.reward
+        reward = self.mean_reward(best.leaf) if self.posterior.learns_noise else best.reward
         return Result(best.leaf, best.actions, reward, value, 1.0 if self._all_known else None, **fields)
 
-    def _mean_reward(self, leaf: State) -> float | None:
+    def mean_reward(self, leaf: State) -> float | None:
         """Mean of the rewards of a leaf; ``None`` if it was not evaluated."""
         row = self.index.find(leaf)
         told = [episode.reward for episode in self.posterior.told if episode.leaf == row]

@@ -1,4 +1,4 @@
-"""What every search offers to its user, to a runner and to a journal, over leaves or over costly steps."""
+"""What every search offers to its user, to a runner and to a log, over leaves or over costly steps."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from dagsearch._internal.threads import one_thread
 from dagsearch._internal.wiring import wiring
 from dagsearch.data import Data
 from dagsearch.errors import SearchExhausted
-from dagsearch.recorder import Recorder
+from dagsearch.log import Log
 from dagsearch.results import Evaluation, Proposal, Result
 from dagsearch.space import Space
 
@@ -24,8 +24,8 @@ class Session(ABC, Generic[P]):
 
     data: Data
     """Every evaluation, and what is pending."""
-    recorder: Recorder
-    """Records every event."""
+    log: Log
+    """Is told every event, and tells those of other processes."""
     seed: int
     """Proposal number i draws from ``default_rng([seed, i])``."""
     asked: int
@@ -89,20 +89,23 @@ class Session(ABC, Generic[P]):
     @property
     def spent(self) -> int:
         """What the evaluations so far have taken of the budget."""
-        return len(self.data)
+        return len(self.data) + self.data.failed
 
     def note(self, content: Any) -> None:
-        """Write a note to the journal, if there is one; as text where JSON has no such type."""
-        self.recorder.noted(content)
+        """Store a note with the run, if there is storage; as text where JSON has no such type."""
+        self.log.noted(content)
 
-    def record_with(self, recorder: Recorder) -> None:
-        """Report all further events to a recorder."""
-        self.recorder = recorder
+    def log_with(self, log: Log) -> None:
+        """Report all further events to a log."""
+        self.log = log
 
     def close(self) -> None:
-        """Release the journal, if there is one, so that it can be resumed. Later events are not recorded."""
-        self.recorder.close()
-        self.record_with(Recorder())
+        """Leave the stored run, if there is one: what is pending is offered again elsewhere, or later.
+
+        Later events are not stored.
+        """
+        self.log.close()
+        self.log_with(Log())
 
     def steps(self, budget: int, stop: Any = None, **execution: Any) -> Iterator[Evaluation]:
         """Evaluate as much as ``budget`` allows, one evaluation per iteration; all workers work at once.
@@ -113,7 +116,7 @@ class Session(ABC, Generic[P]):
         Parameters
         ----------
         budget : int
-            Number of evaluations, or what costly steps may cost together.
+            Number of evaluations, failed ones included, or what costly steps may cost together.
         stop : Stop, optional
             Rules for stopping before the budget is spent.
         **execution

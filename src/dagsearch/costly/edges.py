@@ -16,6 +16,7 @@ new edge: V changes on the way up as long as it improves, R on the way down.
 """
 
 from collections.abc import Hashable, Iterator, Sequence
+from itertools import chain
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -218,7 +219,7 @@ class Edges:
     def draw(self, edge: int, recorded: Sequence[Action] = ()) -> bool:
         """Make an edge pending, with its action; false, and it is closed, if its iterator has no more.
 
-        ``recorded`` holds the action if a journal says what the iterator named.
+        ``recorded`` holds the action if a log says what the iterator named.
         """
         if self.is_unnamed(edge):
             node = int(self.node[edge])
@@ -232,6 +233,16 @@ class Edges:
             self._add_edge(node, _Another, float(self.log_prior[edge]), float(self.cost[edge]))
         self.became[edge] = PENDING
         return True
+
+    def put_back(self, edge: int, drawn: bool) -> None:
+        """Undo the last :meth:`draw`: what an iterator has named is named again next time."""
+        self.became[edge] = UNTAKEN
+        if drawn:
+            node, action = int(self.node[edge]), self.actions[edge]
+            self._sources[node] = chain([action], self._sources[node])
+            self.actions[edge] = self.actions.pop()
+            self.count -= 1
+            self.latest[self.kind[self.count]] = self.before[self.count]
 
     def is_unnamed(self, edge: int) -> bool:
         """Whether an iterator will name the edge's action."""

@@ -1,7 +1,8 @@
 """The search of a problem with costly steps: ask for a step, tell what it has led to."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from os import PathLike
 from typing import Any, Self
 
@@ -16,8 +17,8 @@ from dagsearch.costly.frontier import Frontier
 from dagsearch.costly.model import StepModel
 from dagsearch.data import Data
 from dagsearch.errors import ProblemError, SearchExhausted
+from dagsearch.log import Log
 from dagsearch.problem import Action, Edge, Step, StepProblem, check_members
-from dagsearch.recorder import Recorder
 from dagsearch.results import Evaluation, Gaussian, Proposal, Result, StepProposal
 from dagsearch.session import Session
 from dagsearch.space import Space
@@ -35,9 +36,8 @@ class StepSearch(Session[StepProposal]):
         What to search.
     seed : int, numpy Generator or None
         Source of all randomness: proposal number i draws from ``numpy.random.default_rng([seed, i])``.
-    journal : path, optional
-        File that records every event, so that :meth:`resume` can continue after a crash. It must not exist
-        yet.
+    storage, name : optional
+        Where every event is logged, as for :class:`dagsearch.Search`.
     """
 
     def __init__(
@@ -45,7 +45,8 @@ class StepSearch(Session[StepProposal]):
         problem: StepProblem | Space,
         *,
         seed: int | np.random.Generator | None = None,
-        journal: str | PathLike[str] | None = None,
+        storage: str | PathLike[str] | None = None,
+        name: str | None = None,
     ) -> None:
         space = Space.of(problem)  # type: ignore[arg-type]
         check_members(space.problem, costly=True)
@@ -58,54 +59,67 @@ class StepSearch(Session[StepProposal]):
         self._exhausted: list[int] = []  # edges that the next event says are closed
         self._spent = 0.0
         self.problem, self.space, self.deadline = space.problem, space, Deadline()
-        self.data, self.recorder = Data(space.key), Recorder()
-        wiring.record(self, journal, "StepSearch", {})
+        self.data, self.log = Data(space.key), Log()
+        wiring.attach(self, storage, name, "StepSearch", {})
 
     # Asking and telling ----------------------------------------------------------------------------------
 
     def _ask(self) -> StepProposal:
         """The next proposal; one whose step was cut off comes first."""
-        if (offered := self.data.next_offered()) is not None:
-            assert isinstance(offered, StepProposal)
-            return offered
+        self.log.catch_up()
+        if (left := self.data.next_offered() or self.log.take_over()) is not None:
+            assert isinstance(left, StepProposal)
+            return left
         edges = self.edges
-        with self.recorder.deciding():
-            while edges.open.any():
+        while edges.open.any():
+            with self.log.deciding():
                 rng = np.random.default_rng([self.seed, self.asked])
                 edge, begins = self._frontier.choose(rng, any(one.begins for one in self.pending))
                 drawn = edges.is_unnamed(edge)
-                if edges.draw(edge):
-                    exhausted, self._exhausted = self._exhausted, []
-                    proposal = self._propose(edge, begins, drawn, exhausted)
-                    self.recorder.asked(proposal)
-                    return proposal
-                self._exhausted.append(edge)
+                if not edges.draw(edge):
+                    self._exhausted.append(edge)
+                    continue
+                proposal = self._proposal(edge, begins, drawn, self._exhausted)
+                number = self.log.asked(proposal, self.asked)
+                if number is not None:
+                    self._exhausted = []
+                    return self._accept(proposal, number)
+                edges.put_back(edge, drawn)
+            self.log.catch_up()  # another process was faster
         raise SearchExhausted("every step has been taken or asked for")
 
-    def _propose(self, edge: int, begins: bool, drawn: bool, exhausted: Sequence[int]) -> StepProposal:
-        """The proposal of an edge that is pending from now on."""
-        self.model.grow()
+    def _proposal(self, edge: int, begins: bool, drawn: bool, exhausted: Sequence[int]) -> StepProposal:
         node, action = int(self.edges.node[edge]), self.edges.actions[edge]
         step, way = Edge(self.edges.states[node], action), (*self.edges.actions_to(node), action)
         cost = float(self.edges.cost[edge])
-        proposal = StepProposal(step, way, (), cost, edge, begins, drawn, tuple(exhausted))
-        self.data.pending.append(proposal)
+        return StepProposal(
+            step, way, cost=cost, edge=edge, begins=begins, drawn=drawn, exhausted=tuple(exhausted)
+        )
+
+    def _accept(self, proposal: StepProposal, number: int) -> StepProposal:
+        """Make a proposal pending, with the number that the log gives it."""
+        self.model.grow()
         self.asked += 1
+        self.data.pending.append(proposal := replace(proposal, number=number))
         return proposal
 
-    def repeat_ask(self, edge: int, begins: bool, drawn: Sequence[Action], exhausted: Sequence[int]) -> None:
-        """Make an edge pending that was asked for in the search that wrote a journal.
+    def repeat_ask(
+        self, number: int, edge: int, begins: bool, drawn: Sequence[Action], exhausted: Sequence[int]
+    ) -> None:
+        """Make an edge pending that event ``number`` has asked for in another process.
 
-        ``drawn`` holds the action that its iterator named then, which is not asked again.
+        ``drawn`` holds the action that its iterator named there, which is not asked again.
         """
         edges = self.edges
         edges.became[list(exhausted)] = FAILED
         if not 0 <= edge < edges.count or edges.is_unnamed(edge) != bool(drawn) or not edges.open[edge]:
             raise ProblemError(f"step {edge} cannot be taken")
         edges.draw(edge, drawn)
-        self._propose(edge, begins, bool(drawn), exhausted)
+        self._accept(self._proposal(edge, begins, bool(drawn), exhausted), number)
 
-    def tell(self, proposal: Proposal, step: Step, *, note: Any = None) -> Evaluation:
+    def tell(
+        self, proposal: Proposal, step: Step, *, note: Any = None, seconds: float | None = None
+    ) -> Evaluation:
         """Learn what a step has led to.
 
         Parameters
@@ -115,23 +129,25 @@ class StepSearch(Session[StepProposal]):
         step : Step
             What it has led to: ``problem.expand(proposal.state, proposal.action)``.
         note : optional
-            Anything; it is written to the journal with the step, as text where JSON has no such type.
+            Anything; it is stored with the step, as text where JSON has no such type.
+        seconds : float, optional
+            When it was told, in seconds from the start of the search; by default now.
         """
-        return self.take(proposal, step, self.data.clock(), note)
-
-    def take(self, proposal: Proposal, step: Step, seconds: float, note: Any = None) -> Evaluation:
-        """Learn what a step has led to that is told after ``seconds`` of the search."""
+        self.log.catch_up()
         place, edges = self._place(proposal), self.edges
         pending = self.pending[place]
         where = f"expand({shown(pending.state)}, {shown(pending.action)})"
         arrival = edges.describe(checked_step(step, where))  # raises before anything changes
-        reward = self._reward_of(pending.number, arrival.step)
+        reward = self._reward_of(pending.edge, arrival.step)
         known = edges.find(arrival.step.state)
         state = arrival.step.state if known < 0 else edges.states[known]
+        seconds = self.data.clock() if seconds is None else seconds
         evaluation = self.data.evaluation(state, pending.actions, reward, seconds)
-        self.recorder.told(evaluation, pending, place, arrival.step, note)
-        with self.recorder.deciding():
-            edges.take(pending.number, arrival)
+        if not self.log.told(evaluation, pending, arrival.step, note):
+            self.log.catch_up()  # another process has taken the step over, and told it first
+            return self.history[-1]
+        with self.log.deciding():
+            edges.take(pending.edge, arrival)
             self._learn(place)
             self.data.add(evaluation)
         return evaluation
@@ -141,8 +157,8 @@ class StepSearch(Session[StepProposal]):
         pending = self.pending[place]
         del self.data.pending[place]
         self._spent += pending.cost
-        self.model.learn(pending.number)
-        self._frontier.learn(pending.number, pending.begins)
+        self.model.learn(pending.edge)
+        self._frontier.learn(pending.edge, pending.begins)
 
     def _reward_of(self, edge: int, step: Step) -> float:
         """What the best known path by way of a step earns; −∞ until the path reaches a state with a value."""
@@ -159,7 +175,7 @@ class StepSearch(Session[StepProposal]):
         if not isinstance(proposal, StepProposal):
             raise ValueError(f"tell needs a proposal of ask(), got {shown(proposal)}")
         for place, other in enumerate(self.pending):
-            if other.number == proposal.number and self.space.same(other.state, proposal.state):
+            if other.edge == proposal.edge and self.space.same(other.state, proposal.state):
                 return place
         raise ValueError(f"{proposal!r} is not pending: it was told, taken back or never asked for")
 
@@ -168,37 +184,25 @@ class StepSearch(Session[StepProposal]):
 
         ``again`` says whether it may be asked for again; if not, it counts as failed.
         """
+        self.log.catch_up()
         place = self._place(proposal)
-        self.recorder.forgotten(place, again, note)
-        self.edges.became[self.pending[place].number] = UNTAKEN if again else FAILED
+        if not self.log.forgotten(self.pending[place], again, note):
+            return self.log.catch_up()  # another process has taken the step over, and told it
+        self.edges.became[self.pending[place].edge] = UNTAKEN if again else FAILED
         if again:
             del self.data.pending[place]
         else:
             self._learn(place)
 
     @classmethod
-    def resume(cls, journal: str | PathLike[str], problem: StepProblem) -> Self:
-        """The search that wrote a journal, as it was after the last event; it continues to write there.
+    def resume(
+        cls, storage: str | PathLike[str], problem: StepProblem, *, name: str | None = None
+    ) -> Self:
+        """The search of a stored run, as it is after the last event.
 
-        Steps that were pending are offered again: :meth:`ask` returns them first.
+        Steps that were pending in a process that has ended are offered again: :meth:`ask` returns them first.
         """
-        return wiring.resume(cls, journal, problem, {})  # type: ignore[no-any-return]
-
-    # Running ----------------------------------------------------------------------------------------------
-
-    def steps(self, budget: int, stop: Any = None, **execution: Any) -> Iterator[Evaluation]:
-        """Take steps that cost ``budget`` together, one per iteration; all workers work at the same time.
-
-        The other arguments are those of :meth:`Search.steps`. A step that fails is not taken again, and
-        counts. ``on_error`` is ``"raise"`` or ``"skip"``: a failed step has no reward that could be told.
-        """
-        if not isinstance(execution.get("on_error", "raise"), str):
-            raise ValueError(
-                "on_error must be 'raise' or 'skip': a failed step has no reward that could be told"
-            )
-        if stop is not None and stop.tolerance is not None:
-            raise ValueError("tolerance does not apply to costly steps, for which there is no forecast")
-        return wiring.steps(self, budget, stop, **execution)  # type: ignore[no-any-return]
+        return wiring.resume(cls, storage, problem, name, {})  # type: ignore[no-any-return]
 
     @property
     def spent(self) -> int:

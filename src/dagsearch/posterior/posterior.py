@@ -12,6 +12,7 @@ from dagsearch._internal.texts import shown
 from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.covariances import Covariance, Hyperparameter
 from dagsearch.errors import CovarianceError
+from dagsearch.log import Log
 from dagsearch.posterior.base import JointScores, Scores
 from dagsearch.posterior.evidence import FEWEST, Evidence, LogPosterior, by_leaf
 from dagsearch.posterior.function import FunctionScores
@@ -19,7 +20,6 @@ from dagsearch.posterior.index import Index
 from dagsearch.posterior.landmarks import InducedScores
 from dagsearch.posterior.units import Episode, Units
 from dagsearch.problem import State
-from dagsearch.recorder import Recorder
 from dagsearch.results import Gaussian
 from dagsearch.space.walks import shape_rng
 
@@ -62,7 +62,7 @@ class Posterior:
         """Whether the noise is learnt; the best leaf is then the one with the best mean g."""
         self.told: list[Episode] = []
         """Every reward told, in the user's units."""
-        self.recorder = Recorder()
+        self.log = Log()
         """Is told the hyperparameters that are found."""
         # Which of the pending leaves count as observed, and the model in which none does.
         self._fantasies, self._real = slice(0, 0), index.scores
@@ -121,8 +121,8 @@ class Posterior:
     ) -> list[CovarianceError]:
         """Learn from rewards in the model's units; returns an error for each that the scores refuse.
 
-        ``recorded`` are, in a replay, the hyperparameters that were learnt after these rewards; empty if none
-        were.
+        ``recorded`` are the hyperparameters that, as a log says, were learnt after these rewards; empty if
+        none were.
         """
         if not episodes:
             return []
@@ -135,8 +135,7 @@ class Posterior:
                 refused.append(error)
         due = len(self.told) >= self._learns_at if recorded is None else bool(recorded)
         if self.evidence is not None and due:
-            self._learns_at = self.evidence.next_after(len(self.told))
-            self._learn_hyperparameters(self.evidence, recorded)
+            self.learn(recorded)
         elif isinstance(self.scores, FunctionScores) and self.scores.outgrown:
             now = self.scores
             landmarks = InducedScores.of(now, now.covariance, now.noise, self._index.states)
@@ -242,8 +241,10 @@ class Posterior:
 
     # Hyperparameters -----------------------------------------------------------------------------------
 
-    def _learn_hyperparameters(self, evidence: Evidence, recorded: Mapping[str, Any] | None) -> None:
-        """Replace the scores by those with the hyperparameters of largest evidence."""
+    def learn(self, recorded: Mapping[str, Any] | None = None) -> None:
+        """Replace the scores by those with the hyperparameters of largest evidence, or with recorded ones."""
+        evidence = cast(Evidence, self.evidence)
+        self._learns_at = evidence.next_after(len(self.told))
         old, before = cast(JointScores, self.scores), self.units
         self.units = Units.of([episode.reward for episode in self.told])
         try:
@@ -254,7 +255,7 @@ class Posterior:
             else:
                 covariance, noise = old.covariance.with_values(recorded["values"]), recorded["noise"]
             self._has_learnt |= len({episode.leaf for episode in self.told}) >= FEWEST
-            self.recorder.learnt(covariance, noise)
+            self.log.learnt(covariance, noise)
             self._index.replace_scores(self._refitted(old, covariance, noise))
         except BaseException:  # such as Ctrl-C: beliefs and units must match
             self.units = before

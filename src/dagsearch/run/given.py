@@ -42,7 +42,7 @@ class Given(NamedTuple):
     def tell(self, search: "Search") -> None:
         """Tell what the search does not know yet, and let it ask for the first leaves first.
 
-        A journal that is continued holds what was told before. A leaf of which a reward is known, or that is
+        A run that is continued has what was told before. A leaf of which a reward is known, or that is
         pending, need not be evaluated first.
         """
         if not self.known and not self.start:

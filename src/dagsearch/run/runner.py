@@ -14,14 +14,12 @@ from dagsearch._internal.checks import LARGEST_WHOLE, checked_flag, is_budget, i
 from dagsearch._internal.deadline import OutOfTime
 from dagsearch._internal.hints import did_you_mean
 from dagsearch._internal.texts import described, shortened, shown
-from dagsearch._internal.wiring import wiring
-from dagsearch.errors import DagSearchError, EvaluationError, JournalError, ProblemError, SearchExhausted
+from dagsearch.errors import EvaluationError, ProblemError, SearchExhausted
 from dagsearch.posterior.units import LARGEST_REWARD
-from dagsearch.problem import Edge, State, has_costly_steps, takes
+from dagsearch.problem import Edge, has_costly_steps, takes
 from dagsearch.problems import FunctionProblem
 from dagsearch.results import Evaluation, Proposal, Result
 from dagsearch.run.pools import Pool, Running, breakdown, make_pool
-from dagsearch.run.steering import Request, Steered
 from dagsearch.run.stopping import Stop
 from dagsearch.run.worker import Outcome, checked_outcome
 
@@ -30,10 +28,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# Seconds between two looks for requests of the user while nothing ends.
-_GLANCE = 0.25
-# Half the length of the longest refused value that the journal holds, in characters.
-_LONGEST_VALUE = 500
+# Seconds between two looks at what other processes and users do while nothing ends.
+_GLANCE = 0.1
 # Skill of a model below which the search logs that it hardly predicts.
 _POOR = 0.1
 
@@ -57,10 +53,8 @@ class Execution(TypedDict, total=False):
     """What to do about a failed evaluation: ``"raise"`` an error, ``"skip"`` it, or tell this reward."""
     deterministic: bool
     """Whether rewards are learnt in the order in which they were asked for."""
-    steer: bool
-    """Whether the run takes requests from ``dagsearch watch --steer``."""
-    join: bool
-    """Whether other processes may join the run by :func:`dagsearch.join`."""
+    lost_after: float
+    """Seconds after which a process of a stored run that is silent counts as dead; 60 by default."""
     callback: Callback | None
     """Called with every evaluation once its reward is told; the run ends if it returns ``True``."""
 
@@ -73,6 +67,9 @@ evaluation does not count. The second argument is true if the run is ending: a f
 
 class Runner(Generic[T]):
     """Keeps the workers of a pool busy with the leaves that a search asks for.
+
+    If the search has storage, other processes may take part in the run: the budget is that of all of them,
+    and the run ends for each when it ends for all.
 
     Parameters
     ----------
@@ -88,8 +85,8 @@ class Runner(Generic[T]):
         Pending proposals to evaluate before the search is asked.
     began : float, optional
         When the run began, by ``time.perf_counter()``; now by default.
-    steer : bool
-        Whether the user's requests are taken.
+    spent : callable, optional
+        What the evaluations so far have taken of the budget; by default the search says so.
     """
 
     def __init__(
@@ -100,24 +97,21 @@ class Runner(Generic[T]):
         stop: Stop,
         first: Sequence[Proposal] = (),
         began: float | None = None,
-        steer: bool = False,
+        spent: Callable[[], float] | None = None,
     ) -> None:
-        self._search, self._pool, self._take, self._steer = search, pool, take, steer
-        self._steered = search.recorder.steering or Steered()
+        self._search, self._pool, self._take = search, pool, take
         self._stop = None if stop == Stop() else stop  # without rules there is nothing to check
         self._first = list(first)
         self._began = time.perf_counter() if began is None else began
+        self._spent = spent or (lambda: search.spent)
         self._running: list[Running] = []
-        self._left, self._total = 0.0, 0  # in the unit of the budget
+        self._total, self._exhausted, self._said = 0.0, False, False
 
-    def steps(self, budget: int, total: int) -> Generator[T]:
-        """Evaluate ``budget`` leaves, to have ``total``, and yield what ``take`` returns for each."""
-        self._total = total
-        self.end("budget", left=budget)
-        steered = self._steered
-        if steered.paused and not self._steer:
-            logger.warning("the search was paused, but this run takes no requests: it continues")
-        steered.begin(self._steer)
+    def steps(self, total: float, lost_after: float | None = None) -> Generator[T]:
+        """Evaluate until the evaluations have taken ``total``; yields what ``take`` returns for each."""
+        self._search.data.stopped, self._total = "budget", total
+        known = self._search.data.known  # of which the budget says nothing
+        self._search.log.begun(total - known, Stop().rules() if self._stop is None else self._stop.rules(), lost_after)
         seconds = math.inf if self._stop is None or self._stop.seconds is None else self._stop.seconds
         try:
             with self._search.deadline.until(self._began + seconds):
@@ -129,11 +123,11 @@ class Runner(Generic[T]):
                 self._pool.close()
 
     def _until_the_end(self) -> Generator[T]:
-        # Only a run that is steered has to look for requests while it waits.
-        patience = _GLANCE if self._steer else None
+        # Only a run with storage has to look for what others do while it waits.
+        patience = None if self._search.log.steering is None else _GLANCE
         self._end_if_due(0.0)  # what an earlier run has found may be enough
         while self._go_on():
-            for ended in self._pool.finished(self._running, patience):
+            for ended in self._pool.finished(self._running, patience) if self._running else ():
                 self._running.remove(ended)
                 taken = self._take(ended, False)
                 if taken is not None:
@@ -148,16 +142,37 @@ class Runner(Generic[T]):
                 self.end(reason)
 
     def _go_on(self) -> bool:
-        """Take requests and start evaluations; returns whether any evaluation is running."""
-        self._take_requests()
-        if self._steered.paused and self._left > 0 and not self._running:
-            logger.warning("the search is paused: 'dagsearch watch --steer' lets it continue")
-            while self._steered.paused and self._left > 0:
+        """Start evaluations, unless users of the run say otherwise; returns whether to wait for any."""
+        self._search.log.catch_up()
+        steering = self._search.log.steering
+        if steering is None:
+            return self._start_evaluations()
+        self._total = self._total if steering.total is None else steering.total + self._search.data.known
+        if steering.stopped > self._search.log.began and self.stopped == "budget":
+            self.end("steered")
+        if steering.paused and self._left > 0:
+            if not self._running:
+                self._say_that_it_is_paused()
                 time.sleep(_GLANCE)
-                self._take_requests()
                 if self._search.deadline.passed():
                     self.end("seconds")
-        return bool(self._running) if self._steered.paused else self._start_evaluations()
+            return bool(self._running) or self._left > 0
+        for request, leaf in list(steering.wanted.items()) if self._left > 0 else ():
+            self._propose(request, leaf)
+        waits = self._exhausted and bool(self._elsewhere)
+        if not waits and self._start_evaluations():
+            return True
+        if self._running:
+            return True
+        if self.stopped == "budget" and self._elsewhere:  # their rewards count here, too, and they may die
+            time.sleep(_GLANCE)
+            return True
+        return False
+
+    def _say_that_it_is_paused(self) -> None:
+        if not self._said:
+            logger.warning("the search is paused: 'dagsearch watch --steer' lets it continue")
+        self._said = True
 
     def put_first(self, proposal: Proposal) -> None:
         """Evaluate a pending proposal before the search is asked for others."""
@@ -168,9 +183,23 @@ class Runner(Generic[T]):
         """Why the run ended, or ``"budget"`` while it continues."""
         return self._search.data.stopped or "budget"
 
-    def end(self, reason: str, left: float = 0.0) -> None:
+    def end(self, reason: str) -> None:
         """Start no further evaluation, for this reason; those that are running are awaited."""
-        self._search.data.stopped, self._left = reason, left
+        self._search.data.stopped = reason
+
+    @property
+    def _elsewhere(self) -> list[Proposal]:
+        """What other processes evaluate now."""
+        log, pending = self._search.log, self._search.pending
+        return [] if log.steering is None else [one for one in pending if log.is_elsewhere(one)]
+
+    @property
+    def _left(self) -> float:
+        """What is left of the budget for further evaluations."""
+        if self.stopped != "budget":
+            return 0.0
+        busy = [*(one.proposal for one in self._running), *self._elsewhere]
+        return self._total - self._spent() - sum(one.cost for one in busy)
 
     def _start_evaluations(self) -> bool:
         """Start evaluations until all workers are busy; returns whether any evaluation is running."""
@@ -183,11 +212,12 @@ class Runner(Generic[T]):
                 self.end("seconds")
                 break
             except SearchExhausted:
-                rewards = len(self._search.history)
-                logger.info("every leaf has been evaluated or is being evaluated, after %d rewards", rewards)
-                self.end("exhausted")
+                if not self._elsewhere:  # otherwise one of them may die
+                    rewards = len(self._search.history)
+                    logger.info("every leaf has been evaluated or is being evaluated, after %d rewards", rewards)
+                    self.end("exhausted")
+                self._exhausted = True
                 break
-            self._left -= proposal.cost
             try:
                 self._running.append(self._pool.start(self._search.problem, proposal))
             except BaseException:
@@ -198,7 +228,7 @@ class Runner(Generic[T]):
     def _postpone(self, proposal: Proposal) -> None:
         """Let a proposal be asked for again, because its evaluation was interrupted."""
         search = self._search
-        if search.recorder.keeps_pending:
+        if search.log.steering is not None:  # it stays pending in the stored run
             search.data.offered.append(proposal)
         elif any(proposal is one for one in search.pending):
             search.forget(proposal, again=True)
@@ -218,136 +248,70 @@ class Runner(Generic[T]):
         """Take the evaluations that have ended; let the other leaves be asked for again."""
         for one in self._running:
             one.future.cancel()
-            if self._search.recorder.broken:
-                continue  # the search must not know more than its record
+            if self._search.log.broken is not None:
+                continue  # the search must not know more than its log
             if one.future.done() and breakdown(one.future) is None:
                 self._take(one, True)  # its cost has been paid
             else:
                 self._postpone(one.proposal)
+        if self._search.log.broken is None:
+            self._search.log.ended(self.stopped)
 
-    # What the user asks for while it runs ------------------------------------------------------------
-
-    def _take_requests(self) -> None:
-        """Carry out the requests that have come since the last call; each becomes an event of the journal."""
-        for request in self._search.recorder.requests() if self._steer else ():
-            try:
-                if request.error is not None:
-                    raise ValueError(request.error)
-                self._carry_out(request)
-            except JournalError:
-                raise
-            except (DagSearchError, ValueError, TypeError, LookupError) as error:
-                reason = shortened(str(error))
-                logger.warning("the request to %s was refused: %s", request.action, ascii(reason)[1:-1])
-                small = len(shown(request.value, _LONGEST_VALUE)) <= 2 * _LONGEST_VALUE
-                self._record(request, request.value if small else None, reason)
-
-    def _record(self, request: Request, value: Any = None, refused: str | None = None) -> None:
-        self._search.recorder.steered(request.action, value, request.name, refused)
-        if refused is None:
-            self._steered.take(request.action, value, self._search.data.known)
-
-    def _carry_out(self, request: Request) -> None:
+    def _propose(self, request: int, encoded: Any) -> None:
+        """Let a leaf that a user wants evaluated be the next one; what cannot be is refused in the log."""
         search = self._search
-        if request.action in ("pause", "continue"):
-            self._record(request)
-            logger.warning("the search was asked to %s", request.action)
-        elif request.action == "stop":
-            self._record(request)
-            self.end("steered")
-        elif request.action == "budget":
-            self._set_total(request)
-        elif request.action == "forget":
-            self._forget(request)
-        elif has_costly_steps(search.problem):
-            raise ValueError("steps cannot be proposed or told by a request: the search says which to take")
-        elif request.action == "propose":
-            wanted = self._way_to(request.leaf)
-            self.put_first(search.propose(wanted.leaf, wanted.actions, request.note))
-        else:
-            search.tell(self._way_to(request.leaf), request.value["reward"], note=request.note)
-            self._left = max(0, self._left - 1)
-
-    def _way_to(self, leaf: State) -> Proposal:
-        """The proposal of a leaf that the user names; raises unless it may be evaluated now."""
-        search = self._search
-        if search.data.find(leaf) is not None:
-            raise ValueError("the leaf is being evaluated: forget that evaluation first")
-        if not search.repeats and search.index.is_closed(leaf):
-            raise ValueError("the leaf was evaluated already, or failed")
         try:
-            actions = tuple(search.space.actions_to(leaf))
-            reached = search.space.replayed(actions)
-            if reached is None or not search.space.same(reached, leaf):
-                raise ProblemError(f"{leaf!r} is not a leaf of the problem")
-            return Proposal(leaf, actions)
-        except (DagSearchError, ValueError):
-            raise
+            if has_costly_steps(search.problem):
+                raise ValueError("the search says which steps to take")
+            leaf = search.space.as_leaf(search.log.decoded(encoded))
+            if search.data.find(leaf) is not None or (not search.repeats and search.index.is_closed(leaf)):
+                raise ValueError("the leaf was evaluated already, or is being evaluated")
+            actions = search.space.actions_to(leaf)
+            if (reached := search.space.replayed(actions)) is None or not search.space.same(reached, leaf):
+                raise ValueError(f"{leaf!r} is not a leaf of the problem")
         except Exception as error:  # the problem's own methods, of a leaf that it may not understand
-            raise ValueError(
-                f"{leaf!r} is not a leaf of the problem ({type(error).__name__}: {error})"
-            ) from error
-
-    def _set_total(self, request: Request) -> None:
-        """Change the number of rewards at which the run ends."""
-        if self.stopped != "budget":
-            raise ValueError(f"the run is ending ({self.stopped}): the budget no longer counts")
-        before, self._total = self._total, request.value
-        self._left = max(0, self._left + self._total - before)
-        self._record(request, {"now": self._total, "instead": before})
-
-    def _forget(self, request: Request) -> None:
-        """Take back a pending proposal, and wait no longer for its evaluation."""
-        key = self._search.space.key
-        proposal = next((one for one in self._search.pending if key(one.leaf) == key(request.leaf)), None)
-        if proposal is None:
-            raise ValueError("the leaf is not pending: it was told or forgotten already")
-        note = {**request.note, "failure": "forgotten at the user's request"}
-        self._search.forget(proposal, again=False, note=note)
-        self._first = [one for one in self._first if one is not proposal]
-        for one in [one for one in self._running if one.proposal is proposal]:
-            self._running.remove(one)
-            self._pool.abandon(one)
+            logger.warning("a request was refused: %s", ascii(shortened(str(error)))[1:-1])
+            search.log.answer(request, shortened(described(error)))
+        else:
+            if search.log.answer(request, None):  # else another process was faster
+                self.put_first(search.propose(leaf, actions))
 
 
 def steps(
     search: "Search", budget: int, stop: Stop | None = None, **execution: Unpack[Execution]
 ) -> Iterator[Evaluation]:
     """What :meth:`dagsearch.Search.steps` returns."""
-    check_execution(execution, search.recorder.keeps_pending, search.problem)
-    on_error, budget = checked_on_error(execution.get("on_error", "raise")), checked_budget(budget)
-    deterministic = checked_flag("deterministic", execution.get("deterministic", False))
-    steer, join = bool(execution.get("steer")), bool(execution.get("join"))
-    callback, executor, n_jobs = execution.get("callback"), execution.get("executor"), execution.get("n_jobs")
-    timeout = execution.get("timeout")
-    if join and executor is None and n_jobs is None:
-        n_jobs = 1
-    pool = make_pool(search.problem, executor, n_jobs, timeout, deterministic)
-    if join:
-        known = len(search.history)
-        pool = wiring.join(search, pool, timeout, deterministic)
-        budget = max(0, budget - len(search.history) + known)  # results that an earlier run did not take
-    return _evaluations(search, pool, budget, stop or Stop(), on_error, steer, callback)
+    check_execution(execution)
+    return until(search, min(search.spent + checked_budget(budget), LARGEST_WHOLE), stop, **execution)
 
 
-def _evaluations(
-    search: "Search",
-    pool: Pool,
-    budget: int,
-    stop: Stop,
-    on_error: OnError,
-    steer: bool,
-    callback: Callback | None,
+def until(
+    search: "Search", total: float, stop: Stop | None = None, **execution: Unpack[Execution]
 ) -> Iterator[Evaluation]:
-    """Evaluate ``budget`` leaves by the problem's ``reward``."""
-    total = min(search.spent + budget, LARGEST_WHOLE)
-    search.recorder.running(total, stop.rules(), steer)
+    """Evaluate leaves by the problem's ``reward`` until the evaluations have taken ``total`` in all."""
+    on_error, callback = checked_on_error(execution.get("on_error", "raise")), execution.get("callback")
+    if has_costly_steps(search.problem):
+        if not isinstance(on_error, str):
+            raise ValueError(
+                "on_error must be 'raise' or 'skip': a failed step has no reward that could be told"
+            )
+        if stop is not None and stop.tolerance is not None:
+            raise ValueError("tolerance does not apply to costly steps, for which there is no forecast")
+    deterministic = checked_flag("deterministic", execution.get("deterministic", False))
+    where = execution.get("executor"), execution.get("n_jobs"), execution.get("timeout")
+    pool = make_pool(search.problem, *where, deterministic)
 
     def take(ended: Running, closing: bool) -> Evaluation | None:
         return tell_or_fail(search, ended, "skip" if closing else on_error)
 
-    runner = Runner(search, pool, take, stop, steer=steer)
-    with closing(runner.steps(budget, total)) as steps:
+    runner = Runner(search, pool, take, stop or Stop())
+    return _evaluations(runner, runner.steps(total, execution.get("lost_after")), callback)
+
+
+def _evaluations(
+    runner: Runner[Evaluation], steps: Generator[Evaluation], callback: Callback | None
+) -> Iterator[Evaluation]:
+    with closing(steps):
         for evaluation in steps:
             # Only True itself: what a function happens to return, such as a number of characters, is no wish.
             if callback is not None and isinstance(wish := callback(evaluation), bool | np.bool_) and wish:
@@ -371,8 +335,8 @@ def tell_or_fail(search: "Search", ended: Running, on_error: OnError) -> Evaluat
     try:
         found = _outcome_of(ended)
         if isinstance(found, tuple):  # with the leaf that was really evaluated
-            return search.tell(proposal, found[1], leaf=found[0], note=ended.note)
-        return search.tell(proposal, found, note=ended.note)
+            return search.tell(proposal, found[1], leaf=found[0])
+        return search.tell(proposal, found)
     except _Failed as failed:
         error: BaseException = failed.error
     except ProblemError as wrong:  # what can be done where a step has led is said wrongly
@@ -382,8 +346,8 @@ def tell_or_fail(search: "Search", ended: Running, on_error: OnError) -> Evaluat
     problem_with_it, at = described(error), dict[str, Any]()
     if isinstance(search.problem, FunctionProblem):
         at["leaf"] = search.space.failed(error)
+    note = {"failure": problem_with_it}
     if isinstance(on_error, str):
-        note = {"failure": problem_with_it, **(ended.note or {})}
         search.forget(proposal, again=False, note=note, **at)
     if on_error == "raise":
         failure = EvaluationError(
@@ -395,7 +359,7 @@ def tell_or_fail(search: "Search", ended: Running, on_error: OnError) -> Evaluat
         failure.result = search.result()
         raise failure from error
     logger.warning("evaluating %r failed (%s)", leaf, problem_with_it)
-    return None if on_error == "skip" else search.tell(proposal, float(on_error), **at)
+    return None if on_error == "skip" else search.tell(proposal, float(on_error), note=note, **at)
 
 
 class _Failed(Exception):
@@ -417,7 +381,7 @@ def _outcome_of(ended: Running) -> Any:
 
 
 def checked_budget(budget: int) -> int:
-    """``budget``; raises unless it is a positive whole number that a journal can hold."""
+    """``budget``; raises unless it is a positive whole number that can be stored."""
     if not is_budget(budget):
         raise ValueError(
             f"budget must be a positive whole number of evaluations, at most {LARGEST_WHOLE}, got "
@@ -426,22 +390,17 @@ def checked_budget(budget: int) -> int:
     return int(budget)
 
 
-def check_execution(
-    execution: Execution, has_journal: bool, problem: object, others: Iterable[str] = ()
-) -> None:
-    """Raise if there are other keywords than those of :class:`Execution`, or some that do not apply here.
+def check_execution(execution: Execution, others: Iterable[str] = ()) -> None:
+    """Raise if there are other keywords than those of :class:`Execution`, or wrong ones.
 
     ``others`` are more keywords that could have been meant.
     """
     for name in execution.keys() - Execution.__annotations__.keys():
         hint = did_you_mean(name, [*Execution.__annotations__, *others], "help(dagsearch.search) lists all")
         raise TypeError(f"{name!r} is not a setting of a search: {hint}")
-    if checked_flag("steer", execution.get("steer", False)) and not has_journal:
-        raise ValueError("steer=True needs a journal: 'dagsearch watch --steer' sends requests beside it")
-    if checked_flag("join", execution.get("join", False)) and not has_journal:
-        raise ValueError("join=True needs a journal: other processes join the run by its path")
-    if execution.get("join") and has_costly_steps(problem):
-        raise ValueError("join=True does not apply to costly steps: n_jobs takes several at once")
+    lost_after = execution.get("lost_after", 1.0)
+    if not is_finite(lost_after) or lost_after <= 0.0:
+        raise ValueError(f"lost_after must be a positive number of seconds, got {shown(lost_after)}")
     checked_callback(execution.get("callback"))
 
 

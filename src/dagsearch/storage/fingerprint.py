@@ -1,4 +1,4 @@
-"""What identifies a search in its journal, so that only an equal search continues it."""
+"""What identifies a search in its run, so that only an equal search continues it."""
 
 import hashlib
 import json
@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy
 
-from dagsearch.errors import JournalError
-from dagsearch.journal.encoding import StateCodec, known_states, leaf_form
+from dagsearch.errors import StorageError
 from dagsearch.problem import has_costly_steps
 from dagsearch.space import Space
 from dagsearch.space.walks import Walk, shape_rng
+from dagsearch.storage.database import Header
+from dagsearch.storage.encoding import StateCodec, known_states, leaf_form
 
 if TYPE_CHECKING:
     from dagsearch.search import Search
@@ -31,14 +32,10 @@ _DIGEST = re.compile(r"\b[0-9a-f]{16,}\b")
 
 
 def settings_of(search: "Search", made_by: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """The first event of a journal: what must be equal in a search that continues it."""
-    from dagsearch import __version__
-
+    """How a search is composed: what must be equal in a search that continues its run."""
     arguments = {name: _without_numpy(value) for name, value in arguments.items()}
     return {
-        "dagsearch": __version__,
         "versions": versions(),
-        "problem": fingerprint(search.space),
         "made_by": made_by,
         "arguments": {name: value for name, value in arguments.items() if _is_plain(value)},
         "given": sorted(name for name, value in arguments.items() if not _is_plain(value)),
@@ -59,7 +56,7 @@ def _without_numpy(value: Any) -> Any:
 
 
 def _is_plain(value: Any) -> bool:
-    """Whether a journal can hold an argument."""
+    """Whether an argument can be stored."""
     if isinstance(value, (tuple, list)):
         return all(_is_plain(part) for part in value)
     return value is None or isinstance(value, (bool, int, float, str))
@@ -121,44 +118,46 @@ def without_addresses(text: str) -> str:
     return re.sub(r" at 0x[0-9a-fA-F]+", "", text)
 
 
-def check_same_problem(settings: Mapping[str, Any], space: Space, path: Any) -> None:
-    """Raise unless a problem is that of the search that began the journal."""
-    _check_equal("problem", settings["problem"], fingerprint(space), path)
+def check_same(header: Header, search: "Search", where: str) -> None:
+    """Raise unless a search is composed like the one that began a run, by this or an earlier 1.x version."""
+    from dagsearch import __version__
+
+    if header.version.partition(".")[0] != __version__.partition(".")[0]:
+        raise StorageError(
+            f"{where} was written by dagsearch {header.version}, this is {__version__}: continue it with that "
+            "version, or take its rewards over by 'dagsearch export'"
+        )
+    settings = header.settings
+    _check_equal("problem", header.problem, fingerprint(search.space), where)
     minimized = bool(settings["leaves"].get("minimize"))
-    if minimized != leaf_form(space.problem)["minimize"]:
-        way = "minimise" if minimized else "maximise"
-        raise JournalError(
-            f"{path} is the journal of a function that is {way}d: continue it by ds.{way.replace('s', 'z')}, "
-            f"or with FunctionProblem(function, minimize={minimized}). The file was not changed"
+    if minimized != leaf_form(search.problem)["minimize"]:
+        way = "minimis" if minimized else "maximis"
+        raise StorageError(
+            f"{where} is the run of a function that is {way}ed: continue it by ds.{way[:-1]}ze, or with "
+            f"FunctionProblem(function, minimize={minimized}). It was not changed"
+        )
+    if header.version == __version__:  # parts of another version may describe themselves in other words
+        _check_equal("search", settings["parts"], parts_of(search), where)
+        if not _is_close(settings["covariance"], covariance_of(search)):
+            raise StorageError(
+                f"{where} is the run of a search with another covariance. Continue it with the same one. It "
+                "was not changed"
+            )
+    if (header.version, settings["versions"]) != (__version__, versions()):
+        logger.warning(
+            "%s was begun with dagsearch %s and %s, this is %s and %s: the last digits of beliefs may differ, "
+            "and so may, eventually, the leaves that are asked for",
+            *(where, header.version, settings["versions"], __version__, versions()),
         )
 
 
-def _check_equal(what: str, then: Mapping[str, Any], now: Mapping[str, Any], path: Any) -> None:
+def _check_equal(what: str, then: Mapping[str, Any], now: Mapping[str, Any], where: str) -> None:
     changed = [name for name in now if then.get(name) != now[name]]
     if changed:
         details = _difference(changed[0], then.get(changed[0]), now[changed[0]])
-        raise JournalError(
-            f"{path} is the journal of another {what} ({details}). Resume it with the same {what}. "
-            "The file was not changed"
-        )
-
-
-def check_same(settings: Mapping[str, Any], search: "Search", path: Any) -> None:
-    """Raise unless a search is composed like the one that began the journal."""
-    check_same_problem(settings, search.space, path)
-    _check_equal("search", settings["parts"], parts_of(search), path)
-    if not _is_close(settings["covariance"], covariance_of(search)):
-        raise JournalError(
-            f"{path} is the journal of a search with another covariance. Resume it with the same one. "
-            "The file was not changed"
-        )
-    if settings["versions"] != versions():
-        logger.warning(
-            "%s was written with %s, this is %s: the last digits of beliefs may differ, and so may, "
-            "eventually, the leaves that are asked for",
-            path,
-            settings["versions"],
-            versions(),
+        raise StorageError(
+            f"{where} is the run of another {what} ({details}). Continue it with the same {what}. It was not "
+            "changed"
         )
 
 

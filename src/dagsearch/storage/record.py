@@ -1,7 +1,7 @@
 """What has happened in a search: one fold of its events, which every reader of a run shares.
 
 ``dagsearch show`` and ``resume``, the page, the report of a result and the feature selector all read a
-:class:`Record`. It is folded from the events of a journal, or from evaluations in this process.
+:class:`Record`. It is folded from the events of a stored run, or from evaluations in this process.
 """
 
 import math
@@ -14,11 +14,11 @@ from dagsearch._internal.checks import is_budget, is_finite
 from dagsearch._internal.plain import to_json
 from dagsearch._internal.texts import shown
 from dagsearch._internal.typing import FloatArray
-from dagsearch.errors import JournalError
-from dagsearch.journal.encoding import Part, moved_parts, moves_to, note_to_json, parts_of
-from dagsearch.journal.lines import Event
+from dagsearch.errors import StorageError
 from dagsearch.posterior.units import LARGEST_REWARD
 from dagsearch.results import Evaluation, Gaussian, Result
+from dagsearch.storage.database import Database, Event, Header
+from dagsearch.storage.encoding import Part, leaf_text, moved_parts, moves_to, note_to_json, parts_of
 
 # Size of the largest mean of a belief: squares of larger ones would overflow.
 _LARGEST = 1e150
@@ -32,7 +32,7 @@ class Told(NamedTuple):
     parts: list[Part]
     """What the leaf consists of."""
     leaf: Any
-    """The leaf as in the journal."""
+    """The leaf as it is stored."""
     reward: float
     """The reward; large is good."""
     seconds: float
@@ -45,9 +45,9 @@ class Waiting(NamedTuple):
     """An evaluation that has not ended."""
 
     parts: list[Part]
-    """What the leaf consists of; empty if the journal does not say."""
+    """What the leaf consists of; empty if the run does not say."""
     leaf: Any
-    """The leaf as in the journal."""
+    """The leaf as it is stored."""
     since: float
     """When it was asked for, in seconds since 1970."""
     by: str | None
@@ -67,17 +67,17 @@ class Failure(NamedTuple):
     """Number of rewards that were told then, this one included if it was told as one."""
 
 
-class Taken(NamedTuple):
-    """A request of the user that the search has taken."""
+class Request(NamedTuple):
+    """What a user has asked a run to do, and what became of it."""
 
     at: float
-    """When it was taken, in seconds since 1970."""
-    request: str
-    """Identifies the request."""
+    """When it was asked for, in seconds since 1970."""
     what: str
-    """What it asked for."""
-    refused: str | None
-    """Why the search did not carry it out; ``None`` if it did."""
+    """What was asked for."""
+    answer: str | None
+    """What became of it; ``None`` if no process has carried it out yet."""
+    refused: bool = False
+    """Whether it was refused."""
 
 
 class Scored(NamedTuple):
@@ -122,13 +122,16 @@ class Entry(NamedTuple):
 class Record:
     """The state of a search after some of its events; :meth:`add` takes the next ones."""
 
-    _by: str | None = None  # the process of the present run
     _form: str | None = None  # of leaves
     largest = math.inf
     """The largest reward that there can be."""
 
     def __init__(self) -> None:
         self.problem, self.made_by, self.version = "search", "", ""
+        self._noisy = False  # whether the best leaf is not the one with the largest reward
+        self._script: int | None = None  # the budget that a script has given
+        self.lost = 0
+        """Number of evaluations that failed and were not told as a reward."""
         self.minimized = self.game = self.steps = False
         """Whether small rewards are good, whether there are two players, and whether steps are costly."""
         self.begun: float | None = None
@@ -141,19 +144,24 @@ class Record:
         self.without_reward = 0
         """Number of costly steps to states where one cannot stop."""
         self.best: int | None = None
-        """Place of the first of the largest rewards in :attr:`told`; ``None`` before the first reward."""
-        self.pending: list[Waiting] = []
+        """Place of the recommended leaf in :attr:`told`: the first with the largest reward or, if rewards are
+        noisy, with the best mean. ``None`` before the first reward."""
+        self.best_reward: float | None = None
+        """Its reward, or the mean of its rewards."""
+        self.pending: dict[int, Waiting] = {}
+        """Evaluations that have not ended, by the number of the event that asked for them."""
         self.failures: list[Failure] = []
-        self.steering: list[Taken] = []
+        self.requests: dict[int, Request] = {}
+        """Requests of users, by the number of their event."""
         self.budget: int | None = None
-        """Number of rewards at which the run ends; ``None`` if the journal does not state it."""
-        self.failed_now = 0
-        """Number of failures in the present run; they count as evaluations of its budget."""
+        """Number of evaluations at which the run ends; ``None`` if no run has begun."""
+        self.known = 0
+        """Number of rewards that were given as known, which the budget does not count."""
+        self.stopped: str | None = None
+        """Why the last run ended; ``None`` if it has not."""
         self.rules: dict[str, float] = {}
         """Other rules for stopping, by name."""
         self.run_began: float | None = None
-        self.steerable = False
-        """Whether the last run takes requests."""
         self.paused, self.stopping = False, False
         """Whether no evaluation is started, and whether the run ends once the running ones have ended."""
         self.settled = False
@@ -167,7 +175,7 @@ class Record:
         self.selection = False
         """Whether features are selected."""
         self.request: Mapping[str, Any] | None = None
-        """What ``dagsearch select`` was asked for; ``None`` if another program wrote the journal."""
+        """What ``dagsearch select`` was asked for; ``None`` if another program began the run."""
         self.digest: str | None = None
         """Identifies what scores depend on."""
         self.rows = self.folds = 0
@@ -180,10 +188,11 @@ class Record:
         """Score of a selection that was repeated inside the folds and its fits, by subsets in each fold."""
 
     @classmethod
-    def of(cls, events: Iterable[Event]) -> "Record":
-        """The state after some events."""
+    def of(cls, database: Database, header: Header) -> "Record":
+        """The state after all events of a run."""
         record = cls()
-        record.add(events)
+        record.begin(header)
+        record.add(database.events(header.name))
         return record
 
     @classmethod
@@ -233,19 +242,30 @@ class Record:
         """Number of evaluations that have ended and not failed."""
         return len(self.told) + self.without_reward
 
+    @property
+    def spent(self) -> int:
+        """Number of evaluations that have ended, failed ones included, without rewards that were known."""
+        return self.evaluations + self.lost - self.known
+
     def add_told(self, told: Told) -> None:
         """Take a reward."""
-        if self.best is None or told.reward > self.told[self.best].reward:
-            self.best = len(self.told)
+        if self.best is None or (not self._noisy and told.reward > self.told[self.best].reward):
+            self.best, self.best_reward = len(self.told), told.reward
         self.told.append(told)
+
+    def recommend(self, best: Any) -> None:
+        """Take the number of the recommended evaluation, from 1, and the mean of its leaf's rewards."""
+        if best is not None:
+            self._noisy = True
+            self.best, self.best_reward = min(int(best[0]), len(self.told)) - 1, float(best[1])
 
     def add(self, events: Iterable[Event]) -> None:
         """Take further events, in order.
 
         Raises
         ------
-        JournalError
-            If an event holds what no search writes.
+        StorageError
+            If an event is malformed.
         """
         for event in events:
             try:
@@ -258,9 +278,8 @@ class Record:
                 AttributeError,
                 RecursionError,
             ) as error:
-                raise JournalError(
-                    f"event {event.number} ({event.kind}) holds what no search writes "
-                    f"({type(error).__name__}: {error})"
+                raise StorageError(
+                    f"event {event.number} ({event.kind}) is malformed ({type(error).__name__}: {error})"
                 ) from error
 
     def _add(self, event: Event) -> None:
@@ -268,8 +287,7 @@ class Record:
         if take is not None:
             take(event)
         self.note(event.note)
-        self._steered(event)
-        self.last = event.at
+        self.last = event.time
         self.events += 1
 
     def _parts(self, leaf: Any) -> list[Part]:
@@ -279,91 +297,97 @@ class Record:
         """The parts, each of them once in memory: leaves of a search consist of the same few."""
         return [self._known.setdefault(part, part) for part in parts]
 
-    def _on_settings(self, event: Event) -> None:
-        content, self.begun = event.content, event.at
-        self.problem, self.made_by = content["problem"]["type"], content["made_by"]
-        self.version, leaves = content["dagsearch"], content["leaves"]
-        self._form, self.minimized = leaves.get("form"), bool(leaves.get("minimize"))
-        self.game, self.steps = bool(leaves.get("game")), leaves.get("steps") is True
-        labels = leaves.get("labels")
-        self.labels = list(map(str, labels)) if isinstance(labels, list) else None
+    def begin(self, header: Header) -> None:
+        """Take the header of a run."""
+        try:
+            leaves, self.begun = header.settings["leaves"], header.created
+            self.problem, self.made_by = header.problem["type"], header.settings["made_by"]
+            self.version = header.version
+            self._form, self.minimized = leaves.get("form"), bool(leaves.get("minimize"))
+            self.game, self.steps = bool(leaves.get("game")), leaves.get("steps") is True
+            labels = leaves.get("labels")
+            self.labels = list(map(str, labels)) if isinstance(labels, list) else None
+        except (TypeError, LookupError, AttributeError) as error:
+            raise StorageError(f"the settings of run {header.name!r} are malformed ({error!r})") from error
 
     def _on_ask(self, event: Event) -> None:
-        leaf, moves = event.content.get("leaf"), event.content.get("moves")
+        leaf, moves = event.body.get("leaf"), event.body.get("moves")
         parts = [] if leaf is None else self._parts(leaf)
         if isinstance(moves, list) and moves:
             parts = self._shared(moved_parts(moves))
-        self.pending.append(Waiting(parts, leaf, event.at, self._by))
+        self.pending[event.number] = Waiting(parts, leaf, event.time, event.worker)
         self.settled = False
-        if (value := _belief(event.content.get("value"))) is not None:
+        self.recommend(event.body.get("best"))
+        if (value := _belief(event.body.get("value"))) is not None:
             self.values.append((len(self.told), value))
 
-    _on_propose = _on_ask
-
-    def _drop(self, event: Event) -> Waiting | None:
-        place = event.content["pending"]
-        return self.pending.pop(place) if place is not None and 0 <= place < len(self.pending) else None
+    def _on_take(self, event: Event) -> None:
+        if (asked := self.pending.get(event.body["ask"])) is not None:
+            self.pending[event.body["ask"]] = asked._replace(since=event.time, by=event.worker)
 
     def _on_tell(self, event: Event) -> None:
-        content = event.content
-        asked = self._drop(event)
-        if content["reward"] is None and self.steps:
+        body = event.body
+        asked = self.pending.pop(body["ask"], None)
+        if body["reward"] is None and self.steps:
             self.without_reward += 1
             return
-        if abs(content["reward"]) > LARGEST_REWARD:
+        if abs(body["reward"]) > LARGEST_REWARD:
             raise ValueError("the reward is too large")
-        known = asked is not None and asked.leaf == content["leaf"]
-        moves = asked is not None and self.steps  # the leaf of a step is known by the way to it
-        parts = asked.parts if asked is not None and (known or moves) else self._parts(content["leaf"])
+        as_asked = asked is not None and (self.steps or asked.leaf == body["leaf"])
+        parts = asked.parts if asked is not None and as_asked else self._parts(body["leaf"])
         if event.note.get("failure"):  # told as a bad reward
-            self.failures.append(Failure(parts, event.at, str(event.note["failure"]), len(self.told) + 1))
-        seconds = content["seconds"]
-        if seconds is None:
-            seconds = event.at - (self.begun or event.at)
-        belief = _belief(content["predicted"])
-        self.add_told(Told(parts, content["leaf"], content["reward"], seconds, belief))
+            self.failures.append(Failure(parts, event.time, str(event.note["failure"]), len(self.told) + 1))
+        self.known += body.get("known") is True
+        belief = _belief(body["predicted"])
+        self.add_told(Told(parts, body["leaf"], body["reward"], float(body["seconds"]), belief))
 
     def _on_forget(self, event: Event) -> None:
-        dropped = self._drop(event)
-        failure = event.note.get("failure")
-        if failure:
+        dropped = self.pending.pop(event.body["ask"], None)
+        if failure := event.note.get("failure"):
             parts = [] if dropped is None else dropped.parts
-            self.failures.append(Failure(parts, event.at, str(failure), max(1, len(self.told))))
-            self.failed_now += 1
+            self.failures.append(Failure(parts, event.time, str(failure), max(1, len(self.told))))
+            self.lost += 1
+
+    def _on_untell(self, event: Event) -> None:
+        kept = [one for one in self.told if one.leaf != event.body["leaf"]]
+        self.told, self.best, self.best_reward = [], None, None
+        for one in kept:
+            self.add_told(one)
 
     def _on_settle(self, event: Event) -> None:
         self.settled = True
 
     def _on_run(self, event: Event) -> None:
-        content = event.content
-        self.budget = content["budget"] if is_budget(content["budget"]) else None
-        self.run_began, self.stopping = event.at, False
-        self.failed_now, self.settled = 0, False
-        self.rules = {name: value for name, value in content["stop"].items() if is_finite(value)}
-        self._by, self.steerable = content["by"], content.get("steer") is True
-        self.paused = self.paused and self.steerable
+        body = event.body
+        if body["budget"] != self._script and is_budget(body["budget"]):  # else a request may have changed it
+            self.budget = self._script = body["budget"]
+        self.run_began, self.stopping, self.stopped, self.settled = event.time, False, None, False
+        self.rules = {name: value for name, value in body["stop"].items() if is_finite(value)}
 
-    def _on_steer(self, event: Event) -> None:
-        content = event.content
-        if content.get("refused") is not None:
-            return
-        if content["action"] in ("pause", "continue"):
-            self.paused = content["action"] == "pause"
-        elif content["action"] == "stop":
-            self.stopping = True
-        elif content["action"] == "budget" and is_budget(content["value"]["now"]):
-            self.budget = content["value"]["now"]
+    def _on_end(self, event: Event) -> None:
+        self.stopped = str(event.body["stopped"])
+        self.recommend(event.body.get("best"))
 
-    def _steered(self, event: Event) -> None:
-        """List a request that an event carries out."""
-        if event.kind == "steer":
-            content, value = event.content, event.content["value"]
-            if isinstance(value, dict) and "now" in value:
-                value = value["now"]
-            what = content["action"] if value is None else f"{content['action']} {shown(value, _LONGEST)}"
-            self.steering.append(Taken(event.at, content["request"], what, content["refused"]))
-        elif "steer" in event.note:
-            self.steering.append(Taken(event.at, str(event.note["steer"]), event.kind, None))
+    def _on_request(self, event: Event) -> None:
+        action, value = event.body["action"], event.body.get("value")
+        answer, refused = None, False
+        if action in ("pause", "continue"):
+            self.paused, answer = action == "pause", "done"
+        elif action == "stop":
+            self.stopping, answer = True, "done"
+        elif action == "budget":
+            refused = not is_budget(value) or value < self.spent
+            answer = f"{self.spent} evaluations are done already" if refused else "done"
+            self.budget = self.budget if refused else value
+        what = f"evaluate {leaf_text(self._parts(value))} next" if action == "propose" else str(action)
+        what = f"budget {shown(value, _LONGEST)}" if action == "budget" else what
+        self.requests[event.number] = Request(event.time, what, answer, refused)
+
+    def _on_answer(self, event: Event) -> None:
+        number, refused = event.body["request"], event.body["refused"]
+        if (request := self.requests.get(number)) is not None:
+            answer = "done" if refused is None else str(refused)
+            self.requests[number] = request._replace(answer=answer, refused=refused is not None)
 
     # A feature selection -----------------------------------------------------------------------------
 

@@ -1,0 +1,376 @@
+"""Runs in a database: two tables that are only appended to, and one with the processes at work.
+
+==========  ======================================================================
+table       columns
+==========  ======================================================================
+``run``     name, created, version, problem, settings
+``event``   run, number, time, worker, kind, body, claim, checksum
+``worker``  run, name, beat: who is at work, and when each of them last said so
+==========  ======================================================================
+
+Numbers of events have no gaps. A ``claim`` is unique within a run: if two processes claim the same, such as
+the next proposal, the database refuses one of them. A transaction is one short write; none is open while a
+model computes or an evaluation runs. What is read is JSON, never executed, and a checksum of every row makes
+damage an error.
+"""
+
+import hashlib
+import json
+import os
+import sqlite3
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from copy import copy
+from os import PathLike
+from pathlib import Path
+from typing import Any, NamedTuple, Self, TypeVar
+
+from dagsearch._internal.texts import shown
+from dagsearch.errors import StorageError
+
+T = TypeVar("T")
+
+# Seconds for which a statement waits for another process, and how often a transaction is begun.
+_BUSY, _TRIES = 20.0, 4
+# Number of events that are read at once.
+_CHUNK = 2_000
+# File systems of other machines, on which SQLite does not lock reliably.
+_NETWORK = {"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ceph", "lustre", "gpfs", "beegfs", "fuse.sshfs"}
+
+_TABLES = (
+    """CREATE TABLE IF NOT EXISTS run (
+        name TEXT PRIMARY KEY, created DOUBLE PRECISION NOT NULL, version TEXT NOT NULL,
+        problem TEXT NOT NULL, settings TEXT NOT NULL)""",
+    """CREATE TABLE IF NOT EXISTS event (
+        run TEXT NOT NULL, number INTEGER NOT NULL, time DOUBLE PRECISION NOT NULL, worker TEXT NOT NULL,
+        kind TEXT NOT NULL, body TEXT NOT NULL, claim TEXT, checksum TEXT NOT NULL,
+        PRIMARY KEY (run, number), UNIQUE (run, claim))""",
+    """CREATE TABLE IF NOT EXISTS worker (
+        run TEXT NOT NULL, name TEXT NOT NULL, beat DOUBLE PRECISION NOT NULL, PRIMARY KEY (run, name))""",
+)
+
+
+class Event(NamedTuple):
+    """Something that happened in a run."""
+
+    number: int
+    """Its number, from 1 without gaps."""
+    time: float
+    """When it happened, in seconds since 1970."""
+    worker: str
+    """The process that wrote it."""
+    kind: str
+    """What happened."""
+    body: dict[str, Any]
+    """Details, in types that JSON has."""
+    claim: str | None = None
+    """What it claims for its process; no other event of the run claims the same."""
+
+    @property
+    def note(self) -> Mapping[str, Any]:
+        """The event's note if it is a mapping, otherwise an empty one."""
+        note = self.body.get("note")
+        return note if isinstance(note, dict) else {}
+
+
+class Header(NamedTuple):
+    """What identifies a run."""
+
+    name: str
+    """Its name in the database."""
+    created: float
+    """When it began, in seconds since 1970."""
+    version: str
+    """The version of dagsearch that began it."""
+    problem: dict[str, Any]
+    """The problem's fingerprint."""
+    settings: dict[str, Any]
+    """How the search is composed."""
+
+
+def database_of(storage: str | PathLike[str], write: bool = False) -> "Database":
+    """The database at a path (SQLite) or at ``postgresql://…``; it is made if it is to be written to."""
+    if not isinstance(storage, str | PathLike):
+        raise StorageError(f"storage must be a path or postgresql://…, got {shown(storage)}")
+    where = os.fspath(storage)
+    if where in ("", ":memory:"):
+        raise StorageError(f"storage={where!r} names no file: give a file name, or leave storage out")
+    if where.startswith(("postgresql://", "postgres://")):
+        return PostgreSQL(where, write)
+    if "://" in where:
+        raise StorageError(f"storage must be a path or postgresql://…, got {shown(where)}")
+    return SQLite(Path(where), write)
+
+
+class Database:
+    """One connection, which is opened when it is needed; a second thread needs another one.
+
+    Parameters
+    ----------
+    where : str
+        How the database is called in messages.
+    write : bool
+        Whether tables are made, and events written.
+    """
+
+    _mark = "?"  # stands for a value in a statement
+    _errors: tuple[type[Exception], ...] = ()
+    _busy: tuple[type[Exception], ...] = ()  # worth another try before anything was written
+
+    def __init__(self, where: str, write: bool) -> None:
+        self.where, self._write_allowed = where, write
+        self._connection: Any = None
+        if write:
+            self._transaction(lambda: [self._execute(table) for table in _TABLES])
+
+    def _connect(self) -> Any:
+        raise NotImplementedError
+
+    def _begin(self, run: str) -> None:
+        """Begin a transaction that no other writer of the run enters."""
+        raise NotImplementedError
+
+    def _now(self) -> float:
+        """Seconds since 1970, by a clock that all processes of a run share."""
+        return time.time()
+
+    def _execute(self, statement: str, *values: Any) -> Any:
+        if self._connection is None:
+            self._connection = self._connect()
+        return self._connection.execute(statement.replace("?", self._mark), values)
+
+    def _transaction(self, write: Callable[[], T], run: str = "") -> T:
+        """What a function returns that writes, all or nothing."""
+        for tried in range(1, _TRIES + 1):
+            try:
+                self._begin(run)
+                break
+            except self._busy as error:  # nothing was written yet
+                self.close()
+                if tried == _TRIES:
+                    raise StorageError(f"cannot write to {self.where} ({error})") from error
+                time.sleep(0.1 * tried)
+            except self._errors as error:
+                raise self._explained(error) from error
+        try:
+            found = write()
+            self._execute("COMMIT")
+            return found
+        except BaseException as error:
+            with suppress(*self._errors):
+                self._execute("ROLLBACK")
+            if isinstance(error, self._errors):
+                raise self._explained(error) from error
+            raise
+
+    def _select(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
+        """The rows that one statement gives, if it gives any."""
+        for tried in range(1, _TRIES + 1):
+            try:
+                found = self._execute(statement, *values)
+                return list(found.fetchall()) if found.description else []
+            except self._errors as error:
+                self.close()
+                if tried == _TRIES or not isinstance(error, self._busy):
+                    raise self._explained(error) from error
+                time.sleep(0.1 * tried)
+        raise AssertionError
+
+    def _explained(self, error: Exception) -> StorageError:
+        return StorageError(f"{self.where}: {' '.join(str(error).split())}")
+
+    def another(self) -> Self:
+        """Another connection, for another thread."""
+        fresh = copy(self)
+        fresh._connection = None
+        return fresh
+
+    def close(self) -> None:
+        """Close the connection; it is opened again if it is needed."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            with suppress(*self._errors):
+                connection.close()
+
+    # Runs --------------------------------------------------------------------------------------------
+
+    def runs(self) -> list[Header]:
+        """All runs, the oldest first."""
+        rows = self._select("SELECT name, created, version, problem, settings FROM run ORDER BY created, name")
+        try:
+            return [Header(*row[:3], json.loads(row[3]), json.loads(row[4])) for row in rows]
+        except (TypeError, ValueError) as error:
+            raise StorageError(f"{self.where} is damaged: the table of runs cannot be read ({error})") from error
+
+    def run(self, name: str | None = None) -> Header:
+        """The run with a name, or the only one; raises :class:`StorageError` if there is none."""
+        found = self.find(name)
+        if found is None:
+            raise StorageError(f"{self.where} has no run{'' if name is None else f' named {name!r}'}")
+        return found
+
+    def find(self, name: str | None = None) -> Header | None:
+        """The run with a name, or the only one; ``None`` if there is none."""
+        runs = self.runs()
+        if name is None and len(runs) > 1:
+            names = ", ".join(repr(one.name) for one in runs[:10])
+            raise StorageError(f"{self.where} has several runs: name one of them with name=… ({names})")
+        return next((one for one in runs if name is None or one.name == name), None)
+
+    def begin(self, name: str | None, version: str, problem: Any, settings: Any) -> Header:
+        """Begin a run, unless there is one with this name, or one at all if there is no name."""
+
+        def write() -> None:
+            if self.find(name) is None:
+                values = self._now(), version, json.dumps(problem), json.dumps(settings)
+                self._execute("INSERT INTO run VALUES (?, ?, ?, ?, ?)", name or "run", *values)
+
+        self._transaction(write)
+        return self.run(name)
+
+    # Events ------------------------------------------------------------------------------------------
+
+    def append(
+        self, run: str, worker: str, kind: str, body: Mapping[str, Any], claim: str | None = None
+    ) -> int | None:
+        """Store an event; returns its number, or ``None`` if another event has the same claim."""
+        text = json.dumps(body, separators=(",", ":"), allow_nan=False)
+
+        def write() -> int | None:
+            if claim is not None and self._claimed(run, claim):
+                return None
+            last = self._execute("SELECT max(number) FROM event WHERE run = ?", run).fetchone()[0]
+            row = run, (last or 0) + 1, self._now(), worker, kind, text, claim
+            self._execute("INSERT INTO event VALUES (?, ?, ?, ?, ?, ?, ?, ?)", *row, _checksum(row))
+            return int(row[1])
+
+        return self._transaction(write, run)
+
+    def _claimed(self, run: str, claim: str) -> bool:
+        found = self._execute("SELECT 1 FROM event WHERE run = ? AND claim = ?", run, claim)
+        return found.fetchone() is not None
+
+    def events(self, run: str, after: int = 0) -> Iterator[Event]:
+        """The events behind a number, in order; raises :class:`StorageError` at the first that is damaged."""
+        while True:
+            rows = self._select(
+                "SELECT run, number, time, worker, kind, body, claim, checksum FROM event "
+                "WHERE run = ? AND number > ? ORDER BY number LIMIT ?",
+                *(run, after, _CHUNK),
+            )
+            for row in rows:
+                after += 1
+                if row[1] != after or _checksum(row[:-1]) != row[-1]:
+                    raise StorageError(f"{self.where} is damaged: event {after} of run {run!r} was changed")
+                yield Event(*row[1:5], json.loads(row[5]), row[6])
+            if len(rows) < _CHUNK:
+                return
+
+    # Processes at work -------------------------------------------------------------------------------
+
+    def beat(self, run: str, worker: str) -> None:
+        """Note that a process is at work, by one statement that waits for no other process's heartbeat."""
+        self._select(
+            "INSERT INTO worker VALUES (?, ?, ?) ON CONFLICT (run, name) DO UPDATE SET beat = excluded.beat",
+            *(run, worker, self._now()),
+        )
+
+    def leave(self, run: str, worker: str) -> None:
+        """Note that a process is no longer at work."""
+        self._select("DELETE FROM worker WHERE run = ? AND name = ?", run, worker)
+
+    def silence(self, run: str) -> dict[str, float]:
+        """Seconds since each process last said that it is at work."""
+        rows, now = self._select("SELECT name, beat FROM worker WHERE run = ?", run), self._now()
+        return {name: max(0.0, now - beat) for name, beat in rows}
+
+    @property
+    def is_on_network(self) -> bool:
+        """Whether the file is on another machine, so that only one process may use it."""
+        return False
+
+
+def _checksum(row: tuple[Any, ...]) -> str:
+    return hashlib.sha256(json.dumps(row).encode()).hexdigest()[:32]
+
+
+class SQLite(Database):
+    """A file."""
+
+    _errors = (sqlite3.Error,)
+    _busy = (sqlite3.OperationalError,)
+
+    def __init__(self, path: Path, write: bool) -> None:
+        self._path = path.absolute()  # a reward may change the working directory
+        if write and not self._path.parent.is_dir():
+            raise StorageError(f"the folder {path.parent} does not exist; make it first")
+        if self._path.is_dir() or not (write or self._path.is_file()):
+            what = "it is not a file" if self._path.exists() else "it does not exist"
+            raise StorageError(f"there is no run {path} ({what}): check the path")
+        super().__init__(str(path), write)
+
+    def _connect(self) -> Any:
+        mode = "rwc" if self._write_allowed else "ro"
+        connection = sqlite3.connect(
+            f"{self._path.as_uri()}?mode={mode}",
+            timeout=_BUSY,
+            isolation_level=None,
+            check_same_thread=False,
+            uri=True,
+        )
+        if self._write_allowed:
+            connection.execute("PRAGMA journal_mode = WAL")  # readers and the writer do not wait for each other
+            connection.execute("PRAGMA synchronous = FULL")
+        return connection
+
+    def _begin(self, run: str) -> None:
+        self._execute("BEGIN IMMEDIATE")
+
+    def _explained(self, error: Exception) -> StorageError:
+        if "not a database" in str(error) or "no such table" in str(error):
+            return StorageError(f"{self.where} is not a database of dagsearch; it was not changed")
+        return super()._explained(error)
+
+    @property
+    def is_on_network(self) -> bool:
+        """Whether the file is on another machine, as far as the system says so."""
+        found, kind = Path("/"), ""
+        with suppress(OSError):
+            for line in Path("/proc/mounts").read_text().splitlines():
+                _, mount, name, *_ = line.split()
+                folder = Path(mount.encode().decode("unicode_escape"))
+                if self._path.resolve().is_relative_to(folder) and len(folder.parts) >= len(found.parts):
+                    found, kind = folder, name
+        return kind in _NETWORK
+
+
+class PostgreSQL(Database):
+    """A server, for several machines."""
+
+    _mark = "%s"
+
+    def __init__(self, url: str, write: bool) -> None:
+        try:
+            import psycopg
+        except ModuleNotFoundError as error:
+            raise StorageError("storage in PostgreSQL needs psycopg: pip install 'dagsearch[postgres]'") from error
+        self._url, self._errors, self._busy = url, (psycopg.Error,), (psycopg.OperationalError,)
+        try:
+            known = psycopg.conninfo.conninfo_to_dict(url)
+        except psycopg.Error as error:
+            raise StorageError(f"storage is not a valid URL of PostgreSQL ({error})") from None
+        super().__init__(f"postgresql://{known.get('host', '')}/{known.get('dbname', '')}", write)
+
+    def _connect(self) -> Any:
+        import psycopg
+
+        return psycopg.connect(self._url, autocommit=True, connect_timeout=int(_BUSY))
+
+    def _begin(self, run: str) -> None:
+        self._execute("BEGIN")
+        # One writer of a run at a time, and new tables are made once. The lock ends with the transaction.
+        self._execute("SELECT pg_advisory_xact_lock(hashtext(?))", f"dagsearch {run}")
+
+    def _now(self) -> float:
+        return float(self._execute("SELECT extract(epoch FROM clock_timestamp())").fetchone()[0])

@@ -1,0 +1,243 @@
+"""How the events of a search are written, and how another process, or a later one, repeats them.
+
+The state of a search follows from its events: which leaf was asked for, which reward was told, which
+hyperparameters were learnt. So repeating them needs no climbs and no evidence, and ends with exactly the
+numbers of the search that wrote them. Only descents are made again, because they are what grows the DAG:
+proposal number i draws the same random numbers, so it is the recorded one.
+"""
+
+import logging
+import math
+import weakref
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from dagsearch._internal.plain import from_json, to_json
+from dagsearch._internal.texts import shown
+from dagsearch.errors import CovarianceError, ProblemError, SearchExhausted
+from dagsearch.problem import Action, State, Step, has_costly_steps
+from dagsearch.results import Evaluation, Proposal, StepProposal
+from dagsearch.space.walks import numbered, walked
+from dagsearch.storage.database import Event
+from dagsearch.storage.encoding import StateCodec, moves_to, note_to_json
+
+if TYPE_CHECKING:
+    from dagsearch.costly.step_search import StepSearch
+    from dagsearch.search import Search
+
+logger = logging.getLogger(__name__)
+
+Body = dict[str, Any]
+
+
+class LeafEvents:
+    """Events of a search of leaves.
+
+    Parameters
+    ----------
+    search : Search
+        The search, which owns this object.
+    """
+
+    def __init__(self, search: "Search") -> None:
+        self._search: Search = weakref.proxy(search)
+        self.codec = StateCodec(search.problem)
+        self._differs = False  # whether a descent, made again, came to another leaf
+
+    # Writing -------------------------------------------------------------------------------------------
+
+    def ask(self, proposal: Proposal) -> Body:
+        """What an ask says."""
+        search, leaf = self._search, self.codec.encode(proposal.leaf)
+        return {
+            "leaf": leaf,
+            "moves": moves_to(leaf, proposal.actions),
+            "value": self._value(),
+            "actions": numbered(search.problem, proposal.actions),
+            "turn": list(search.portfolio.state),
+            "best": self.best(),
+        }
+
+    def best(self) -> list[float] | None:
+        """Number of the recommended evaluation and mean reward of its leaf, if rewards are noisy."""
+        search, best = self._search, self._search.incumbent()
+        if best is None or not search.posterior.learns_noise:
+            return None
+        return [best.step, float(search.mean_reward(best.leaf) or 0.0)]
+
+    def _value(self) -> list[float] | None:
+        """Mean and variance of the root's v in units of the reward; only a game's page needs it."""
+        explored, posterior = self._search.explored, self._search.posterior
+        if explored is None or not explored.graph.adversarial or not posterior.informed:
+            return None
+        return list(map(float, posterior.in_reward_units(explored.value(explored.root))))
+
+    def tell(self, evaluation: Evaluation, proposal: Proposal | None, outcome: Any) -> Body:
+        """What a tell says, with the belief about the reward just before; ``outcome`` is its noise."""
+        search, row = self._search, evaluation.row
+        predicted = search.posterior.of_reward(row, outcome)
+        unasked = proposal is not None and proposal.number < 0
+        return {
+            "leaf": self.codec.encode(search.index.states[row]),
+            "actions": numbered(search.problem, proposal.actions) if proposal and unasked else None,
+            "reward": evaluation.reward,
+            "noise": outcome,
+            "seconds": evaluation.seconds,
+            "predicted": None if predicted is None else list(map(float, predicted)),
+            **({"known": True} if evaluation.known else {}),
+        }
+
+    # Repeating -----------------------------------------------------------------------------------------
+
+    def repeat(self, event: Event) -> None:
+        """Let the search do what an event says."""
+        repeat = getattr(self, f"_repeat_{event.kind}", None)
+        if repeat is not None:
+            repeat(event, event.body)
+
+    def _pending(self, number: int | None) -> Proposal | None:
+        return next((one for one in self._search.pending if one.number == number), None)
+
+    def _walked(self, body: Body) -> tuple[State, tuple[Action, ...]]:
+        """The leaf of an event, and the actions to it."""
+        if self._search.space.by_run is None:
+            return walked(self._search.problem, body["actions"])
+        leaf = self.codec.decode(body["leaf"])
+        return leaf, tuple(self._search.space.actions_to(leaf))
+
+    def _repeat_ask(self, event: Event, body: Body) -> None:
+        """Make the recorded leaf pending; a descent is made again, for what it adds to the DAG."""
+        search, (leaf, actions) = self._search, self._walked(body)
+        if event.claim is None:  # a leaf that the user has chosen
+            search.add_pending(Proposal(leaf, actions, number=event.number))
+            return
+        if search.explored is not None:
+            with suppress(SearchExhausted):
+                made = search.decide()
+                if search.space.same(made.leaf, leaf):
+                    search.accept(made, event.number)
+                    return
+                search.withdraw(made)
+            self._warn()
+        turn, initial = body["turn"]
+        search.portfolio.state = turn, initial
+        search.accept(Proposal(leaf, actions), event.number)
+
+    def _warn(self) -> None:
+        if not self._differs:
+            logger.warning(
+                "a descent that was made again came to another leaf than the recorded one: this machine or "
+                "version decides differently. The recorded leaves are taken, and the search continues"
+            )
+        self._differs = True
+
+    def _repeat_tell(self, event: Event, body: Body) -> None:
+        leaf, evaluated = self.codec.decode(body["leaf"]), self._pending(body["ask"])
+        if evaluated is None and body["actions"] is not None:
+            evaluated = Proposal(*self._walked(body))
+        self._search.without_fantasies()
+        with suppress(CovarianceError):  # this reward was refused in the recorded run, too
+            self._search.tell(
+                leaf if evaluated is None else evaluated,
+                body["reward"],
+                body["noise"],
+                leaf=leaf,
+                known=body.get("known") is True,
+                seconds=body["seconds"],
+            )
+
+    def _repeat_forget(self, event: Event, body: Body) -> None:
+        failed = None if body.get("failed") is None else self.codec.decode(body["failed"])
+        if (proposal := self._pending(body["ask"])) is not None:
+            self._search.forget(proposal, again=body["again"], leaf=failed)
+
+    def _repeat_untell(self, event: Event, body: Body) -> None:
+        self._search.forget(self.codec.decode(body["leaf"]), again=body["again"])
+
+    def _repeat_settle(self, event: Event, body: Body) -> None:
+        """Learn what was held back; an ask that found no leaf is made again where it has changed the DAG."""
+        if body.get("exhausted") is True and self._search.explored is not None:
+            with suppress(SearchExhausted):
+                self._search.withdraw(self._search.decide())
+                self._warn()
+        self._search.settle()
+
+    def _repeat_learnt(self, event: Event, body: Body) -> None:
+        self._search.without_fantasies()
+        self._search.posterior.learn(body)
+
+
+class StepEvents(LeafEvents):
+    """Events of a search with costly steps: which steps were asked for, and where they led.
+
+    What an iterator of actions named for a proposal belongs to its ask: no other process asks for it again.
+    """
+
+    _search: "StepSearch"  # type: ignore[assignment]
+
+    def ask(self, proposal: Proposal) -> Body:
+        """What an ask says."""
+        assert isinstance(proposal, StepProposal)
+        return {
+            "leaf": None,
+            "moves": moves_to(None, proposal.actions),
+            "edge": proposal.edge,
+            "begins": proposal.begins,
+            "drawn": _encoded([proposal.action], proposal.state, "iterator") if proposal.drawn else [],
+            "exhausted": list(proposal.exhausted),
+        }
+
+    def tell(self, evaluation: Evaluation, proposal: Proposal | None, outcome: Any) -> Body:
+        """What a tell says: where a step has led."""
+        assert isinstance(proposal, StepProposal)
+        step: Step = outcome
+        said = None if step.actions is None else _encoded(step.actions, step.state, "step")
+        return {
+            "leaf": None,
+            "moves": moves_to(None, proposal.actions),
+            "step": [self.codec.encode(step.state), step.gain, step.value, said],
+            "reward": evaluation.reward if math.isfinite(evaluation.reward) else None,
+            "seconds": evaluation.seconds,
+            "predicted": None,
+        }
+
+    def best(self) -> None:
+        """The largest reward is that of the recommended path."""
+
+    def _repeat_ask(self, event: Event, body: Body) -> None:
+        drawn = [from_json(action) for action in body["drawn"]]
+        self._search.repeat_ask(event.number, body["edge"], body["begins"], drawn, body["exhausted"])
+
+    def _repeat_tell(self, event: Event, body: Body) -> None:
+        state, gain, value, actions = body["step"]
+        said = None if actions is None else [from_json(action) for action in actions]
+        if (proposal := self._pending(body["ask"])) is not None:
+            step = Step(self.codec.decode(state), gain, value, said)
+            self._search.tell(proposal, step, seconds=body["seconds"])
+
+    def _repeat_forget(self, event: Event, body: Body) -> None:
+        if (proposal := self._pending(body["ask"])) is not None:
+            self._search.forget(proposal, again=body["again"])
+
+
+def _encoded(actions: Any, state: State, named_by: str) -> list[Any]:
+    """Actions that a step or an iterator has named at a state, as JSON."""
+    try:
+        if not hasattr(actions, "__len__"):
+            raise TypeError("they are an iterator")
+        return [to_json(action) for action in actions]
+    except TypeError as error:
+        instead = {
+            "step": "let actions(state) of the problem say them",
+            "iterator": "let it name numbers, text, tuples or frozensets, and make the rest in expand",
+        }
+        raise ProblemError(
+            f"what the {named_by} names as actions of {shown(state)} cannot be stored ({error}): "
+            f"{instead[named_by]}"
+        ) from error
+
+
+def events_of(search: Any) -> LeafEvents:
+    """How the events of a search are written and repeated."""
+    return StepEvents(search) if has_costly_steps(search.problem) else LeafEvents(search)

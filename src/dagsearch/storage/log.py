@@ -1,0 +1,366 @@
+"""The log of a search in a database: what it does is written there, what other processes do is read there.
+
+Every process has its own search. It reads what is new, decides, and writes its ask; the claim of that event
+makes sure that no other process has made the same proposal. A process that is at work says so now and then.
+The proposals of one that has fallen silent are taken over, each by one other process, by a claim again.
+"""
+
+import logging
+import math
+import os
+import platform
+import secrets
+import sys
+import threading
+import time
+import weakref
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from itertools import zip_longest
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from dagsearch._internal.checks import is_budget
+from dagsearch.covariances import Covariance
+from dagsearch._internal.deadline import OutOfTime
+from dagsearch.errors import CovarianceError, SearchExhausted, StorageError
+from dagsearch.log import Log
+from dagsearch.problem import State
+from dagsearch.results import Evaluation, Proposal
+from dagsearch.storage.database import Database, Event, Header, database_of
+from dagsearch.storage.encoding import note_to_json
+from dagsearch.storage.events import events_of
+
+if TYPE_CHECKING:
+    from dagsearch.search import Search
+
+logger = logging.getLogger(__name__)
+
+LOST_AFTER = 60.0
+"""Seconds of silence after which a process counts as dead."""
+# Seconds between two heartbeats: at most so many, and so many times within the silence that counts as death.
+_BEAT, _BEATS = 5.0, 6.0
+# Seconds between two looks at who is at work.
+_LOOK = 1.0
+# From so many takeovers of one proposal on, a warning names it.
+_SUSPICIOUS = 2
+
+
+@dataclass
+class Steering:
+    """What users have asked a run to do."""
+
+    paused: bool = False
+    """Whether no evaluation is started until the user says so."""
+    total: int | None = None
+    """Number of evaluations at which the run ends, as a script or a request has said last."""
+    stopped: int = 0
+    """Number of the last event that asks the run to stop."""
+    wanted: dict[int, Any] = field(default_factory=dict)
+    """Leaves to evaluate next, as they are stored, by the number of the request."""
+    _script: int | None = None  # what a script has said: it says the same when it runs again
+
+    def add(self, event: Event, spent: float) -> None:
+        """Take an event; ``spent`` is what the evaluations so far have taken of the budget."""
+        body = event.body
+        if event.kind == "run":
+            if body["budget"] != self._script:
+                self.total = self._script = body["budget"]
+        elif event.kind == "request":
+            action, value = body["action"], body.get("value")
+            if action in ("pause", "continue"):
+                self.paused = action == "pause"
+            elif action == "stop":
+                self.stopped = event.number
+            elif action == "budget" and is_budget(value) and value >= spent:
+                self.total = value
+            elif action == "propose":
+                self.wanted[event.number] = value
+        elif event.kind == "answer":
+            self.wanted.pop(body["request"], None)
+
+
+class RunLog(Log):
+    """Writes every event of a search to a run, and lets the search know those of other processes.
+
+    Parameters
+    ----------
+    search : Search or StepSearch
+        A new search. It has the state that follows from the run's events once it has caught up.
+    database : Database
+        Where the run is.
+    header : Header
+        The run.
+    """
+
+    def __init__(self, search: "Search", database: Database, header: Header) -> None:
+        super().__init__()
+        self.database, self.name = database, header.name
+        self.worker = f"{platform.node()} {os.getpid()} {secrets.token_hex(4)}"
+        self.steering = Steering()
+        self.began = 0
+        """Number of the event with which the present run began."""
+        self.listeners: list[Any] = []
+        """Called with every event of another process."""
+        self._search: Search = weakref.proxy(search)
+        self._events = events_of(search)
+        self._seen = 0  # number of the last event that was read
+        self._repeated: Event | None = None  # the event that the search repeats now
+        self._learnt: Mapping[str, Any] | None = None  # what was learnt after that event, if it is known
+        self._consumed: Event | None = None  # the event that said so
+        self._owners: dict[int, str] = {}  # of proposals
+        self._takeovers: dict[int, int] = {}
+        self._silence: dict[str, float] = {}
+        self._looked = -math.inf
+        self._lost_after = LOST_AFTER
+        self._heart = _Heart(database, self.name, self.worker)
+        self._finalizer = weakref.finalize(self, self._heart.stop)
+        if any(map(self._is_alive, self._others())) and database.is_on_network:
+            self.close()
+            raise StorageError(
+                f"{database.where} is on a network file system, where several processes cannot share an "
+                "SQLite file: use storage='postgresql://…', or one process with Dask workers (executor=)"
+            )
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a search with storage cannot be copied or pickled: open it from its storage")
+
+    # Writing ------------------------------------------------------------------------------------------
+
+    def _append(self, kind: str, body: Mapping[str, Any], claim: str | None = None) -> int | None:
+        """Store an event; returns its number, or ``None`` if another process was faster to claim it."""
+        if self.broken is not None:
+            raise StorageError(self.broken)
+        try:
+            return self.database.append(self.name, self.worker, kind, body, claim)
+        except (StorageError, TypeError, ValueError) as error:
+            lost = f"the next event ({kind}) was not written"
+            if "reward" in body:
+                lost = f"the reward {body['reward']!r} of {body['leaf']} was not written: tell it after resuming"
+            self.broken = f"{error}. Everything before is safe; {lost}"
+            raise StorageError(self.broken) from error
+        except BaseException as error:
+            self._break(error)
+            raise
+
+    def _break(self, error: BaseException) -> None:
+        self.broken = self.broken or (
+            f"the search was stopped halfway ({type(error).__name__}: {error}) and may differ from its log. "
+            f"Everything that was told is safe: open the search from {self.database.where} again"
+        )
+
+    @contextmanager
+    def deciding(self) -> Iterator[None]:
+        """While entered, the search changes in a way that is logged completely or not at all.
+
+        After Ctrl-C or an error in the user's problem, only the log is right. A covariance that refuses a
+        reward is no such error: a search that is opened again refuses it, too.
+        """
+        try:
+            yield
+        except (CovarianceError, SearchExhausted, OutOfTime, StorageError):
+            raise
+        except BaseException as error:
+            self._break(error)
+            raise
+
+    def asked(self, proposal: Proposal, draws: int | None, note: Any = None) -> int | None:
+        if self._repeated is not None:
+            return self._repeated.number
+        claim = None if draws is None else f"ask {draws}"
+        number = self._append("ask", {**self._events.ask(proposal), "note": note_to_json(note)}, claim)
+        if number is not None:
+            self._owners[number] = self.worker
+        return number
+
+    def told(self, evaluation: Evaluation, proposal: Proposal | None, outcome: Any, note: Any) -> bool:
+        if self._repeated is not None:
+            return True
+        asked = None if proposal is None or proposal.number < 0 else proposal.number
+        body = {"ask": asked, **self._events.tell(evaluation, proposal, outcome), "note": note_to_json(note)}
+        claim = None if asked is None else f"told {asked}"
+        if self._append("tell", body, claim) is not None:
+            return True
+        again = {"ask": asked, "again": body["reward"], "note": body["note"]}
+        self._append("note", {"note": {"told again": again}})
+        return False
+
+    def forgotten(self, proposal: Proposal, again: bool, note: Any, leaf: State = None) -> bool:
+        if self._repeated is not None:
+            return True
+        failed = None if leaf is None else self._events.codec.encode(leaf)
+        body = {"ask": proposal.number, "again": again, "failed": failed, "note": note_to_json(note)}
+        return self._append("forget", body, f"told {proposal.number}") is not None
+
+    def untold(self, leaf: State, again: bool, note: Any) -> None:
+        if self._repeated is None:
+            encoded = self._events.codec.encode(leaf)
+            self._append("untell", {"leaf": encoded, "again": again, "note": note_to_json(note)})
+
+    def settled(self, exhausted: bool) -> None:
+        if self._repeated is None:
+            self._append("settle", {"exhausted": exhausted})
+
+    def learning(self) -> Mapping[str, Any] | None:
+        return self._learnt
+
+    def learnt(self, covariance: Covariance, noise: float) -> None:
+        if self._learnt is None:
+            values = [parameter.value for parameter in covariance.hyperparameters]
+            self._append("learnt", {"values": values, "noise": noise})
+
+    def noted(self, note: Any) -> None:
+        self._append("note", {"note": note_to_json(note)})
+
+    def begun(self, budget: float, rules: Mapping[str, Any], lost_after: float | None) -> None:
+        self._lost_after = LOST_AFTER if lost_after is None else lost_after
+        self._heart.every(min(_BEAT, self._lost_after / _BEATS))
+        self.began = self._append("run", {"budget": math.ceil(budget), "stop": dict(rules)}) or 0
+        self.catch_up()
+
+    def ended(self, reason: str) -> None:
+        self._append("end", {"stopped": reason, "best": self._events.best()})
+
+    def decoded(self, leaf: Any) -> State:
+        """A leaf as it is stored, or as a user writes it."""
+        return self._events.codec.decode(leaf)
+
+    def answer(self, request: int, refused: str | None) -> bool:
+        """Say what becomes of a request; false if another process has said so already."""
+        self.steering.wanted.pop(request, None)
+        return self._append("answer", {"request": request, "refused": refused}, f"request {request}") is not None
+
+    def close(self) -> None:
+        """Leave the run: its other processes take over what is pending here."""
+        self._finalizer()
+        self.database.close()
+
+    # Reading ------------------------------------------------------------------------------------------
+
+    def catch_up(self) -> None:
+        """Let the search repeat what other processes have written since the last call."""
+        if self._repeated is not None:
+            return
+        events = list(self.database.events(self.name, self._seen))
+        for event, follower in zip_longest(events, events[1:]):
+            self._seen = event.number
+            self.steering.add(event, self._search.spent - self._search.data.known)
+            if event.worker == self.worker or event is self._consumed:
+                continue
+            self._take_notice(event)
+            learnt = follower if follower is not None and follower.kind == "learnt" else None
+            # Nothing is learnt after the last event if its process is about to, or has died before it could.
+            is_open = follower is None and not self._is_alive(event.worker)
+            self._learnt = None if is_open else {} if learnt is None else learnt.body
+            self._consumed = learnt
+            self._repeat(event)
+            for listener in self.listeners:
+                listener(event)
+
+    def _repeat(self, event: Event) -> None:
+        try:
+            self._repeated = event
+            self._events.repeat(event)
+        except StorageError:
+            raise
+        except Exception as error:
+            raise StorageError(
+                f"event {event.number} ({event.kind}) of {self.database.where} cannot be repeated "
+                f"({type(error).__name__}: {error}): it belongs to another problem, or to another version of it"
+            ) from error
+        finally:
+            self._repeated = self._learnt = None
+
+    def _take_notice(self, event: Event) -> None:
+        """Note who evaluates what."""
+        if event.kind == "ask":
+            self._owners[event.number] = event.worker
+        elif event.kind == "take":
+            asked = event.body["ask"]
+            self._owners[asked] = event.worker
+            self._takeovers[asked] = self._takeovers.get(asked, 0) + 1
+
+    # Processes at work ------------------------------------------------------------------------------
+
+    def take_over(self) -> Proposal | None:
+        for proposal in self._search.pending:
+            if self._is_alive(self._owners.get(proposal.number, "")):
+                continue
+            taken = self._takeovers.get(proposal.number, 0)
+            if self._append("take", {"ask": proposal.number}, f"take {proposal.number} {taken}") is None:
+                continue  # another process was faster
+            self._owners[proposal.number], self._takeovers[proposal.number] = self.worker, taken + 1
+            if taken + 1 >= _SUSPICIOUS:
+                logger.warning(
+                    "%d processes ended while they evaluated %r, which is evaluated again. If it ends its "
+                    "process, run with n_jobs=1: then it ends a worker instead, and counts as failed",
+                    taken + 1,
+                    proposal.leaf,
+                )
+            return proposal
+        return None
+
+    def is_elsewhere(self, proposal: Proposal) -> bool:
+        """Whether another process that is at work evaluates a pending proposal."""
+        owner = self._owners.get(proposal.number, "")
+        return owner != self.worker and self._is_alive(owner)
+
+    def _is_alive(self, worker: str) -> bool:
+        if worker == self.worker:
+            return True
+        if time.monotonic() - self._looked > _LOOK:
+            self._silence, self._looked = self.database.silence(self.name), time.monotonic()
+        return is_alive(worker, self._silence, self._lost_after)
+
+    def _others(self) -> list[str]:
+        return [name for name in self.database.silence(self.name) if name != self.worker]
+
+
+def is_alive(worker: str, silence: Mapping[str, float], lost_after: float = LOST_AFTER) -> bool:
+    """Whether a process is at work: it has not left, is not silent for too long, and exists if it is here."""
+    if silence.get(worker, math.inf) > lost_after:
+        return False
+    host, process, _ = worker.rsplit(" ", 2)
+    if host != platform.node() or sys.platform == "win32":  # where a signal of 0 would end the process
+        return True
+    try:
+        os.kill(int(process), 0)
+    except ProcessLookupError:
+        return False
+    except (OSError, ValueError):  # of another user
+        pass
+    return True
+
+
+class _Heart:
+    """Says in a thread of its own that a process is at work."""
+
+    def __init__(self, database: Database, run: str, worker: str) -> None:
+        self._database, self._run, self._worker = database.another(), run, worker
+        self._pause, self._wake, self._over, self._process = _BEAT, threading.Event(), False, os.getpid()
+        self._database.beat(run, worker)
+        self._thread = threading.Thread(target=self._beat, daemon=True, name="dagsearch heartbeat")
+        self._thread.start()
+
+    def every(self, pause: float) -> None:
+        """Beat at this pace from now on."""
+        self._pause = pause
+        self._wake.set()
+
+    def _beat(self) -> None:
+        while not self._over:
+            self._wake.wait(self._pause)
+            self._wake.clear()
+            with suppress(StorageError):  # the search itself says so if it cannot write
+                self._database.beat(self._run, self._worker)
+
+    def stop(self) -> None:
+        """Say that the process has left the run."""
+        if os.getpid() != self._process:  # a fork of it
+            return
+        self._over = True
+        self._wake.set()
+        self._thread.join()
+        with suppress(StorageError):
+            self._database.leave(self._run, self._worker)
+        self._database.close()
