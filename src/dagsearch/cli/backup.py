@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 
 from dagsearch.cli.common import Commands, failed, printable
-from dagsearch.journal.journal import JournalError, backup_journal
+from dagsearch.journal.journal import StorageError, backup_journal
 
 
 def add_parser(commands: Commands) -> None:
@@ -26,7 +26,7 @@ def run(options: argparse.Namespace) -> int:
     """Copy the journal; returns the exit code."""
     try:
         events = backup_journal(options.journal, options.copy)
-    except JournalError as error:
+    except StorageError as error:
         return failed("backup", error)
     print(f"copied {events} events to {printable(str(options.copy))}")
     return 0

@@ -85,7 +85,7 @@ def run(options: argparse.Namespace) -> int:
             journal=options.journal,
             steer=options.steer,
         )
-    except (ds.JournalError, ValueError) as error:
+    except (ds.StorageError, ValueError) as error:
         return failed("demo", error)
     except ds.SearchInterrupted as interruption:
         result = interruption.result

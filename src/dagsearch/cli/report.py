@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from dagsearch.cli.common import Commands, failed
-from dagsearch.errors import JournalError
+from dagsearch.errors import StorageError
 
 # How a page begins.
 _BEGINNING = b"<!doctype html>"
@@ -35,7 +35,7 @@ def run(options: argparse.Namespace) -> int:
     try:
         _check_replaceable(options.out, options.journals, options.force)
         path = Report.of_journals(*options.journals).write(options.out)
-    except (JournalError, OSError) as error:
+    except (StorageError, OSError) as error:
         return failed("report", error)
     print(f"wrote {path}")
     return 0

@@ -11,8 +11,8 @@ from dagsearch.cli.select import add_output, resume_selection
 from dagsearch.costly.step_search import StepSearch
 from dagsearch.errors import DagSearchError
 from dagsearch.functions import turned
-from dagsearch.journal.journal import JournalError, read_events
-from dagsearch.journal.record import Record
+from dagsearch.journal.journal import StorageError, read_events
+from dagsearch.storage.record import Record
 from dagsearch.problem import Problem, has_costly_steps
 from dagsearch.problems.functions import FunctionProblem
 from dagsearch.results import Result
@@ -92,7 +92,7 @@ def imported_problem(path: str) -> Any:
     A function that needs an argument is the one that ``ds.maximize`` or ``ds.minimize`` was given.
     """
     if ":" not in path:
-        raise JournalError(f"--problem must be module:name, got {path!r}")
+        raise StorageError(f"--problem must be module:name, got {path!r}")
     try:
         found = imported(path)
         if inspect.isfunction(found) and any(
@@ -101,7 +101,7 @@ def imported_problem(path: str) -> Any:
             return found
         made = found() if inspect.isclass(found) or inspect.isfunction(found) else found
     except Exception as error:  # a user's script may fail in any way
-        raise JournalError(
+        raise StorageError(
             f"--problem {path} cannot be imported or called ({type(error).__name__}: {error}); name a "
             "problem, a class or function without arguments that makes it, or the function of ds.maximize"
         ) from error
@@ -113,7 +113,7 @@ def resume(
 ) -> Result:
     """Continue until the search has made ``budget`` evaluations, by default as many as its journal states."""
     if budget is None and record.budget is None:
-        raise JournalError(f"{path} does not state the number of evaluations of its run: give --budget")
+        raise StorageError(f"{path} does not state the number of evaluations of its run: give --budget")
     kind: Any = StepSearch if has_costly_steps(problem) else Search
     search: Search = kind.resume(path, problem)
     try:

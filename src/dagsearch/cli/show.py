@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from dagsearch.cli.common import Commands, failed, printable
-from dagsearch.journal.encoding import written
-from dagsearch.journal.journal import JournalError, is_in_use, iter_events
-from dagsearch.journal.record import Record, Told
+from dagsearch.storage.encoding import written
+from dagsearch.journal.journal import StorageError, is_in_use, iter_events
+from dagsearch.storage.record import Record, Told
 
 # Number of evaluations shown, the latest ones.
 _SHOWN = 5
@@ -31,7 +31,7 @@ def run(options: argparse.Namespace) -> int:
     """Print the summary of a journal; returns the exit code."""
     try:
         found = summary(options.journal)
-    except JournalError as error:
+    except StorageError as error:
         return failed("show", error)
     print(json.dumps(found, indent=2) if options.json else text(found))
     return 0

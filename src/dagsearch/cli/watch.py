@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 from dagsearch.cli.common import Commands, failed, printable
-from dagsearch.errors import JournalError
+from dagsearch.errors import StorageError
 from dagsearch.journal.journal import check_is_journal, has_begun
 
 # How much the page's server lowers its priority, so that a search on the same cores is not slower.
@@ -69,13 +69,13 @@ def run(options: argparse.Namespace) -> int:
             return failed("watch", error)
         taken = f"--port: {options.port} is in use; give another one, or none for any that is free"
         return failed("watch", ValueError(taken))
-    except JournalError as error:
+    except StorageError as error:
         return failed("watch", error)
     return 0
 
 
 def _wait_for(journal: Path) -> None:
-    """Wait until a search has begun the journal; raises ``JournalError`` if the file is something else."""
+    """Wait until a search has begun the journal; raises ``StorageError`` if the file is something else."""
     told = False
     while not has_begun(journal):
         if not told:

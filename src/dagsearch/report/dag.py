@@ -5,8 +5,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from dagsearch.journal.encoding import Part
-from dagsearch.journal.record import Told
+from dagsearch.storage.encoding import Part
+from dagsearch.storage.record import Told
 
 MOST = 3000
 """Number of evaluations, the best ones, that the drawing is made from."""

@@ -38,8 +38,8 @@ from scipy.optimize import brentq, minimize
 from scipy.special import logsumexp, ndtr, ndtri, softmax
 
 from dagsearch._internal.typing import FloatArray, IntArray
-from dagsearch.journal.encoding import Part
-from dagsearch.journal.record import Told
+from dagsearch.storage.encoding import Part
+from dagsearch.storage.record import Told
 
 # Smallest number of evaluations to compute effects from.
 _FEWEST = 10

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from dagsearch._internal.typing import FloatArray
-from dagsearch.journal.record import nothing_left
+from dagsearch.storage.record import nothing_left
 from dagsearch.report.frames import ABSENT, columns_of
 from dagsearch.results import Gaussian, Result
 from dagsearch.run.forecasts import forecast, progress_of

@@ -8,9 +8,9 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from dagsearch.errors import JournalError
+from dagsearch.errors import StorageError
 from dagsearch.journal.journal import Follower, is_in_use, iter_events
-from dagsearch.journal.record import Record
+from dagsearch.storage.record import Record
 from dagsearch.report.html import content_json, html_page, snippet
 from dagsearch.report.progress import Progress
 from dagsearch.report.view import Viewed
@@ -117,7 +117,7 @@ class _Run:
         while True:
             try:
                 news = self.follower.read()
-            except JournalError as error:  # it may be readable again later
+            except StorageError as error:  # it may be readable again later
                 self.trouble = str(error)
                 return
             if news.restarted:
@@ -125,7 +125,7 @@ class _Run:
                 self._damage = None
             try:
                 self.viewed.record.add(news.events)
-            except JournalError as error:  # until the file is replaced
+            except StorageError as error:  # until the file is replaced
                 self._damage = str(error)
             if not news.events:
                 break
@@ -135,7 +135,7 @@ class _Run:
         """What the page shows; if the journal cannot be shown any more, what it showed last."""
         try:
             self._shown = self.viewed.view(now, is_in_use(self.path))
-        except JournalError as error:
+        except StorageError as error:
             self.trouble = self.trouble or str(error)
             self._shown = self._shown or Viewed(self.viewed.name, Record()).view(now)
         return {**self._shown, "problem_text": self.trouble}

@@ -8,9 +8,9 @@ from typing import Any
 from scipy.special import ndtri
 
 from dagsearch.data import Foresight
-from dagsearch.errors import JournalError
-from dagsearch.journal.encoding import Part, leaf_text
-from dagsearch.journal.record import Record, Told
+from dagsearch.errors import StorageError
+from dagsearch.storage.encoding import Part, leaf_text
+from dagsearch.storage.record import Record, Told
 from dagsearch.report.dag import best_part, best_told, decisions, main_line
 from dagsearch.report.effects import Effect, Worth, worth_of
 from dagsearch.report.words import count_left, duration, ended, number, sentence
@@ -94,13 +94,13 @@ class Viewed:
 
         Raises
         ------
-        JournalError
+        StorageError
             If the journal holds what no search writes, so that it cannot be shown.
         """
         try:
             return self._view(now, running)
         except (TypeError, ValueError, LookupError, ArithmeticError, AttributeError, RecursionError) as error:
-            raise JournalError(
+            raise StorageError(
                 f"{self.name} cannot be shown: it holds what no search writes ({type(error).__name__}: "
                 f"{error})"
             ) from error

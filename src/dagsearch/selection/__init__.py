@@ -1,6 +1,6 @@
 """Feature selection for scikit-learn: the parts of :class:`dagsearch.sklearn.DAGSearchSelector`."""
 
-from dagsearch.journal.record import Entry, Scored
+from dagsearch.storage.record import Entry, Scored
 from dagsearch.selection.certainty import Fit, HonestScore
 from dagsearch.selection.rankings import likeness
 from dagsearch.selection.report import Comparison, Holdout, SelectionReport

@@ -13,7 +13,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _check_method_params
 
 from dagsearch._internal.typing import BoolArray, FloatArray
-from dagsearch.journal.record import Record
+from dagsearch.storage.record import Record
 from dagsearch.selection.arguments import MOST_CANDIDATES, Features, routed_metadata
 from dagsearch.selection.estimate import Estimate, baseline_score, estimate, score_deviation
 from dagsearch.selection.leaders import Choice

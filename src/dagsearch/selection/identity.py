@@ -9,7 +9,7 @@ from typing import Any
 import joblib
 import numpy as np
 
-from dagsearch.errors import JournalError
+from dagsearch.errors import StorageError
 
 # Functions of these packages are identified by their name: their code changes with the version.
 _NAMED = ("builtins", "numpy", "pandas", "scipy", "sklearn")
@@ -24,7 +24,7 @@ def identity_of(*things: Any) -> str:
 
     Raises
     ------
-    JournalError
+    StorageError
         If something can be told from others only by its place in memory.
     """
     return _digest(_Describer().described(things))
@@ -89,7 +89,7 @@ class _Describer:
         try:
             return kind, joblib.hash(thing)
         except Exception as error:  # of pickle, in many kinds
-            raise JournalError(
+            raise StorageError(
                 f"journal: {thing!r}, a part of the estimator or the scoring, cannot be told from others of "
                 f"its kind ({error}), so a journal might mix scores. Use an object that can be pickled, or "
                 "no journal"

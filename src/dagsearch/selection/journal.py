@@ -5,8 +5,8 @@ from typing import Any
 
 import joblib
 
-from dagsearch.journal.journal import JournalError, has_begun, iter_events
-from dagsearch.journal.record import Record
+from dagsearch.journal.journal import StorageError, has_begun, iter_events
+from dagsearch.storage.record import Record
 from dagsearch.selection.identity import identity_of
 
 
@@ -20,13 +20,13 @@ def recorded(journal: str | PathLike[str], digest: str) -> Record:
 
     Raises
     ------
-    JournalError
+    StorageError
         If its scores are not those of the data with this digest.
     """
     record = Record.of(iter_events(journal) if has_begun(journal) else ())
     # With nothing but the settings, it ended before the digest was noted.
     if record.events > 1 and record.digest != digest:
-        raise JournalError(
+        raise StorageError(
             f"journal: {journal} holds scores of other data, folds, estimator or scoring; it was left "
             "unchanged. Give the file another name to start a new journal"
         )

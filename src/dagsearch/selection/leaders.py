@@ -7,7 +7,7 @@ import numpy as np
 
 from dagsearch._internal.typing import FloatArray
 from dagsearch.errors import ProblemError
-from dagsearch.journal.record import Record, Scored
+from dagsearch.storage.record import Record, Scored
 from dagsearch.problems.subsets import Subset
 from dagsearch.search import Search
 from dagsearch.selection.columns import ColumnSubsets

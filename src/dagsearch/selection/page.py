@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from dagsearch.journal.encoding import Part
-from dagsearch.journal.record import Record
+from dagsearch.storage.encoding import Part
+from dagsearch.storage.record import Record
 from dagsearch.report import html
 from dagsearch.report.dag import best_part, best_told
 from dagsearch.report.view import SELECTION_WORDS, Viewed

@@ -12,7 +12,7 @@ from sklearn.utils import get_tags
 
 from dagsearch._internal.typing import IntArray
 from dagsearch.errors import ProblemError
-from dagsearch.journal.record import Entry, Record, Scored
+from dagsearch.storage.record import Entry, Record, Scored
 from dagsearch.results import Gaussian
 from dagsearch.selection.certainty import HonestScore
 from dagsearch.selection.estimate import NOTHING, is_better

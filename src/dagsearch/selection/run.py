@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import Bunch
 
-from dagsearch.journal.record import Entry, Record, Scored
+from dagsearch.storage.record import Entry, Record, Scored
 from dagsearch.problems.subsets import Subset
 from dagsearch.report.progress import Progress
 from dagsearch.results import Proposal

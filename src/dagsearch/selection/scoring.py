@@ -22,7 +22,7 @@ from sklearn.utils.validation import _check_method_params
 from dagsearch._internal.texts import described
 from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.data import REACH
-from dagsearch.journal.record import Scored
+from dagsearch.storage.record import Scored
 from dagsearch.problem import Problem
 from dagsearch.results import Gaussian, Proposal
 from dagsearch.run.forks import only_here

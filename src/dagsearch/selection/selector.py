@@ -14,7 +14,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.validation import check_is_fitted
 
 from dagsearch.errors import CovarianceError
-from dagsearch.journal.record import Record, Scored
+from dagsearch.storage.record import Record, Scored
 from dagsearch.methods import default_initial
 from dagsearch.search import Search
 from dagsearch.selection.arguments import Features, checked_scorer, warn_small_budget

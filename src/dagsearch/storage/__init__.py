@@ -1,1 +1,1 @@
-"""Runs that survive crashes: the journal, and how a search is restored from it."""
+"""Runs in a database: the log of every event, what it tells, and how a search is restored from it."""

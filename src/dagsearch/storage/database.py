@@ -19,7 +19,7 @@ import json
 import os
 import sqlite3
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from copy import copy
 from os import PathLike
@@ -229,23 +229,39 @@ class Database:
         self._transaction(write)
         return self.run(name)
 
+    def restore(self, header: Header, events: Iterable[tuple[Any, ...]]) -> None:
+        """Write a whole run: its header, and number, time, worker, kind, body and claim of its events."""
+
+        def write() -> None:
+            if any(one.name == header.name for one in self.runs()):
+                raise StorageError(f"{self.where} has a run named {header.name!r} already: give another name")
+            texts = json.dumps(header.problem), json.dumps(header.settings)
+            self._execute("INSERT INTO run VALUES (?, ?, ?, ?, ?)", *header[:3], *texts)
+            for *first, body, claim in events:
+                self._insert((header.name, *first, _text(body), claim))
+
+        self._transaction(write)
+
     # Events ------------------------------------------------------------------------------------------
 
     def append(
         self, run: str, worker: str, kind: str, body: Mapping[str, Any], claim: str | None = None
     ) -> int | None:
         """Store an event; returns its number, or ``None`` if another event has the same claim."""
-        text = json.dumps(body, separators=(",", ":"), allow_nan=False)
+        text = _text(body)
 
         def write() -> int | None:
             if claim is not None and self._claimed(run, claim):
                 return None
             last = self._execute("SELECT max(number) FROM event WHERE run = ?", run).fetchone()[0]
             row = run, (last or 0) + 1, self._now(), worker, kind, text, claim
-            self._execute("INSERT INTO event VALUES (?, ?, ?, ?, ?, ?, ?, ?)", *row, _checksum(row))
+            self._insert(row)
             return int(row[1])
 
         return self._transaction(write, run)
+
+    def _insert(self, row: tuple[Any, ...]) -> None:
+        self._execute("INSERT INTO event VALUES (?, ?, ?, ?, ?, ?, ?, ?)", *row, _checksum(row))
 
     def _claimed(self, run: str, claim: str) -> bool:
         found = self._execute("SELECT 1 FROM event WHERE run = ? AND claim = ?", run, claim)
@@ -289,6 +305,10 @@ class Database:
     def is_on_network(self) -> bool:
         """Whether the file is on another machine, so that only one process may use it."""
         return False
+
+
+def _text(body: Mapping[str, Any]) -> str:
+    return json.dumps(body, separators=(",", ":"), allow_nan=False)
 
 
 def _checksum(row: tuple[Any, ...]) -> str:

@@ -16,20 +16,19 @@ import time
 import weakref
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from dagsearch._internal.checks import is_budget
-from dagsearch.covariances import Covariance
 from dagsearch._internal.deadline import OutOfTime
+from dagsearch.covariances import Covariance
 from dagsearch.errors import CovarianceError, SearchExhausted, StorageError
 from dagsearch.log import Log
 from dagsearch.problem import State
 from dagsearch.results import Evaluation, Proposal
-from dagsearch.storage.database import Database, Event, Header, database_of
+from dagsearch.storage.database import Database, Event, Header
 from dagsearch.storage.encoding import note_to_json
 from dagsearch.storage.events import events_of
+from dagsearch.storage.steering import Steering
 
 if TYPE_CHECKING:
     from dagsearch.search import Search
@@ -44,40 +43,6 @@ _BEAT, _BEATS = 5.0, 6.0
 _LOOK = 1.0
 # From so many takeovers of one proposal on, a warning names it.
 _SUSPICIOUS = 2
-
-
-@dataclass
-class Steering:
-    """What users have asked a run to do."""
-
-    paused: bool = False
-    """Whether no evaluation is started until the user says so."""
-    total: int | None = None
-    """Number of evaluations at which the run ends, as a script or a request has said last."""
-    stopped: int = 0
-    """Number of the last event that asks the run to stop."""
-    wanted: dict[int, Any] = field(default_factory=dict)
-    """Leaves to evaluate next, as they are stored, by the number of the request."""
-    _script: int | None = None  # what a script has said: it says the same when it runs again
-
-    def add(self, event: Event, spent: float) -> None:
-        """Take an event; ``spent`` is what the evaluations so far have taken of the budget."""
-        body = event.body
-        if event.kind == "run":
-            if body["budget"] != self._script:
-                self.total = self._script = body["budget"]
-        elif event.kind == "request":
-            action, value = body["action"], body.get("value")
-            if action in ("pause", "continue"):
-                self.paused = action == "pause"
-            elif action == "stop":
-                self.stopped = event.number
-            elif action == "budget" and is_budget(value) and value >= spent:
-                self.total = value
-            elif action == "propose":
-                self.wanted[event.number] = value
-        elif event.kind == "answer":
-            self.wanted.pop(body["request"], None)
 
 
 class RunLog(Log):

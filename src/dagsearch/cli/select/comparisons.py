@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.feature_selection import f_classif, f_regression
 
-from dagsearch.journal.record import Scored
+from dagsearch.storage.record import Scored
 from dagsearch.selection.estimate import Estimate
 from dagsearch.selection.rankings import numbers
 from dagsearch.selection.report import Comparison

@@ -9,7 +9,7 @@ from typing import Any
 
 from dagsearch.cli.select.estimator import is_from_sklearn
 from dagsearch.cli.select.options import Request
-from dagsearch.journal.journal import JournalError
+from dagsearch.errors import StorageError
 
 
 def request_in(journal: Path, noted: Mapping[str, Any], options: argparse.Namespace) -> Request:
@@ -17,13 +17,13 @@ def request_in(journal: Path, noted: Mapping[str, Any], options: argparse.Namesp
 
     Raises
     ------
-    JournalError
+    StorageError
         If the request is damaged, or if it names code or a scheduler that the command line does not confirm.
     """
     try:
         request = Request.from_json(noted)
     except TypeError as error:
-        raise JournalError(
+        raise StorageError(
             f"{journal}: the request of 'dagsearch select' in it cannot be understood ({error})"
         ) from error
     changed: dict[str, Any] = {
@@ -35,7 +35,7 @@ def request_in(journal: Path, noted: Mapping[str, Any], options: argparse.Namesp
         "steer": options.steer,
     }
     if request.cluster is not None and options.cluster is None and options.jobs is None:
-        raise JournalError(
+        raise StorageError(
             f"{journal} names a Dask scheduler, {request.cluster!r}; resuming would connect to it and load "
             f"what it sends. If you trust it, add --cluster {shlex.quote(request.cluster)}; with --jobs 1, "
             "the subsets are scored here"
@@ -50,12 +50,12 @@ def _confirmed(
 ) -> str | None:
     """The import path in a journal, if it is harmless or confirmed by the command line."""
     if given is not None and given != noted:
-        raise JournalError(
+        raise StorageError(
             f"--{option} {given}: the journal's selection used {noted!r}; another one needs a new journal"
         )
     if noted is None or given is not None or is_harmless(noted):
         return noted
-    raise JournalError(
+    raise StorageError(
         f"the journal names Python code, {noted!r}; resuming would import and run it. If you trust it, add "
         f"--{option} {shlex.quote(noted)}"
     )

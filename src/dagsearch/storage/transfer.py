@@ -1,0 +1,40 @@
+"""Runs as lines of JSON: the public way out of a database, and back into one."""
+
+import json
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from dagsearch.errors import StorageError
+from dagsearch.storage.database import Database, Header
+
+
+def exported(database: Database, header: Header) -> Iterator[str]:
+    """A run, one line for its header and one for each event; every event is checked."""
+    yield json.dumps({"run": header._asdict()})
+    for event in database.events(header.name):
+        yield json.dumps(event._asdict())
+
+
+def imported(database: Database, lines: Iterable[str], name: str | None = None) -> tuple[Header, int]:
+    """Write exported lines to a new run, named as before or as ``name`` says.
+
+    Returns the run and its number of events. Nothing is written unless all lines are well-formed.
+    """
+    rows = [_decoded(number, line) for number, line in enumerate(lines, start=1) if line.strip()]
+    try:
+        header = Header(**rows[0]["run"])
+        events = [(row["number"], row["time"], row["worker"], row["kind"], row["body"], row["claim"]) for row in rows[1:]]
+        if [event[0] for event in events] != list(range(1, len(events) + 1)):
+            raise ValueError("events are missing, or in another order")
+    except (LookupError, TypeError, ValueError) as error:
+        raise StorageError(f"this is not an exported run ({type(error).__name__}: {error})") from error
+    header = header._replace(name=header.name if name is None else name)
+    database.restore(header, events)
+    return header, len(events)
+
+
+def _decoded(number: int, line: str) -> Any:
+    try:
+        return json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise StorageError(f"line {number} is not JSON ({error})") from error
