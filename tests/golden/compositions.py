@@ -15,6 +15,7 @@ import numpy as np
 
 import dagsearch as ds
 from dagsearch.covariances import Overlap
+from dagsearch.methods import default_parts
 from dagsearch.posterior import WeightScores
 from dagsearch.proposers import Descent
 from dagsearch.proposers.expansions import AllChildren
@@ -116,15 +117,20 @@ def asynchronously(search, rounds=25, seed=1):
     return search
 
 
-def after_many(search, rewards=1010, more=15):
-    """So many random leaves are told first."""
+def with_given_hyperparameters(problem):
+    """The default search without evidence: learnt numbers depend on the last digits after so many rewards."""
+    return ds.Search(problem, **{**default_parts(problem, initial=8), "evidence": None}, seed=0)
+
+
+def after_many(search, rewards=1010, more=8):
+    """So many random leaves are told first, with noise, so that the last digits decide nothing."""
     rng, problem = np.random.default_rng(2), search.problem
     seen = set()
     while len(seen) < rewards:
         leaf = frozenset(rng.choice(problem.n, problem.k, replace=False).tolist())
         if leaf not in seen:
             seen.add(leaf)
-            search.tell(search.propose(leaf, problem.path_to(leaf)), problem.reward(leaf))
+            search.tell(search.propose(leaf, problem.path_to(leaf)), problem.reward(leaf), noise=0.3)
     search.ask(2)
     search.run(more)
     return search
@@ -177,7 +183,7 @@ COMPOSITIONS: dict[str, Callable[[], ds.Search]] = {
         ds.Search.default(weighted(20, 4), noisy=True, initial=6, seed=0)
     ),
     "a game by default": lambda: run(ds.Search.default(ds.problems.TicTacToe(), initial=8, seed=0)),
-    "landmarks": lambda: after_many(ds.Search.default(weighted(30, 5), initial=8, seed=0)),
+    "landmarks": lambda: after_many(with_given_hyperparameters(weighted(30, 5))),
     "all leaves once": lambda: run(
         composed(
             weighted(6, 3),

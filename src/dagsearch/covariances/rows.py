@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from dagsearch._internal.arrays import grown
 from dagsearch._internal.typing import FloatArray, IntArray
 
 
@@ -27,15 +28,18 @@ Rows = Any
 
 
 def joined(rows: Rows | None, more: Rows) -> Rows:
-    """Rows and then further ones; the narrower ones are padded with zeros."""
-    if rows is None:
-        return more
+    """Rows and then further ones; the narrower ones are padded with zeros.
+
+    What was joined before has room for more, so that n rows cost O(n); copies of a model share that room.
+    """
     if isinstance(more, Stacked):
-        return Stacked(map(joined, rows.parts, more.parts))
-    both = np.zeros((len(rows) + len(more), max(rows.shape[1], more.shape[1])), dtype=more.dtype)
-    both[: len(rows), : rows.shape[1]] = rows
-    both[len(rows) :, : more.shape[1]] = more
-    return both
+        return Stacked(map(joined, [None] * len(more.parts) if rows is None else rows.parts, more.parts))
+    if rows is None:
+        return np.array(more)
+    old, new, width = len(rows), len(rows) + len(more), more.shape[1]
+    room = grown(rows if rows.base is None else rows.base, new, max(rows.shape[1], width))
+    room[old:new, :width], room[old:new, width:] = more, 0
+    return room[:new]
 
 
 class SparseRows(NamedTuple):
