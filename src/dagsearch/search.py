@@ -147,19 +147,18 @@ class Search(Session[Proposal]):
         if refused:
             raise refused[0]
 
-    def _ask(self) -> Proposal:
-        """The next proposal; one whose evaluation was cut off comes first."""
+    @one_thread()
+    def try_ask(self) -> Proposal | None:
         self.log.catch_up()
         if (left := self.data.next_offered() or self.log.take_over()) is not None:
             return left
-        while True:
-            with self.log.deciding():
-                proposal = self.decide()
-                number = self.log.asked(proposal, self.asked)
-                if number is not None:
-                    return self.accept(proposal, number)
-                self.withdraw(proposal)
-            self.log.catch_up()  # another process was faster, and this leaf may be its
+        with self.log.deciding():
+            proposal = self.decide()
+            number = self.log.asked(proposal, self.asked)
+            if number is not None:
+                return self.accept(proposal, number)
+            self.withdraw(proposal)
+        return None
 
     def decide(self) -> Proposal:
         """The proposal that is next; it is not pending yet."""

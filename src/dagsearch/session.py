@@ -8,7 +8,6 @@ from typing import Any, Generic, TypeVar, cast, overload
 from dagsearch._internal.checks import is_whole
 from dagsearch._internal.deadline import Deadline
 from dagsearch._internal.texts import shown
-from dagsearch._internal.threads import one_thread
 from dagsearch._internal.wiring import wiring
 from dagsearch.data import Data
 from dagsearch.errors import SearchExhausted
@@ -39,8 +38,11 @@ class Session(ABC, Generic[P]):
     """When the current run must end."""
 
     @abstractmethod
-    def _ask(self) -> P:
-        """The next proposal; one whose evaluation was cut off comes first."""
+    def try_ask(self) -> P | None:
+        """The next proposal; one whose evaluation was cut off comes first.
+
+        ``None`` if another process of the run was faster, so that it must be decided again.
+        """
 
     @abstractmethod
     def result(self) -> Result:
@@ -79,11 +81,14 @@ class Session(ABC, Generic[P]):
         """
         if n is not None and (not is_whole(n) or n < 1):
             raise ValueError(f"n must be a positive whole number of proposals, got {shown(n)}")
-        with one_thread():
-            found = [self._ask()]
-            with suppress(SearchExhausted):
-                while n is not None and len(found) < n:
-                    found.append(self._ask())
+        found = list[P]()
+        try:
+            while len(found) < (n or 1):
+                if (proposal := self.try_ask()) is not None:
+                    found.append(proposal)
+        except SearchExhausted:
+            if not found:
+                raise
         return found[0] if n is None else found
 
     @property

@@ -64,8 +64,7 @@ class StepSearch(Session[StepProposal]):
 
     # Asking and telling ----------------------------------------------------------------------------------
 
-    def _ask(self) -> StepProposal:
-        """The next proposal; one whose step was cut off comes first."""
+    def try_ask(self) -> StepProposal | None:
         self.log.catch_up()
         if (left := self.data.next_offered() or self.log.take_over()) is not None:
             assert isinstance(left, StepProposal)
@@ -85,7 +84,7 @@ class StepSearch(Session[StepProposal]):
                     self._exhausted = []
                     return self._accept(proposal, number)
                 edges.put_back(edge, drawn)
-            self.log.catch_up()  # another process was faster
+                return None
         raise SearchExhausted("every step has been taken or asked for")
 
     def _proposal(self, edge: int, begins: bool, drawn: bool, exhausted: Sequence[int]) -> StepProposal:

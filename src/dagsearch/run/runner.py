@@ -207,7 +207,7 @@ class Runner(Generic[T]):
             try:
                 if self._running:  # something is evaluated, however little time there is
                     self._search.deadline.check()
-                proposal = self._first.pop(0) if self._first else self._search.ask()
+                proposal = self._first.pop(0) if self._first else self._search.try_ask()
             except OutOfTime:
                 self.end("seconds")
                 break
@@ -218,6 +218,8 @@ class Runner(Generic[T]):
                     self.end("exhausted")
                 self._exhausted = True
                 break
+            if proposal is None:  # another process has asked, so that less may be left
+                continue
             try:
                 self._running.append(self._pool.start(self._search.problem, proposal))
             except BaseException:

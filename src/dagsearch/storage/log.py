@@ -273,7 +273,7 @@ class RunLog(Log):
     def _is_alive(self, worker: str) -> bool:
         if worker == self.worker:
             return True
-        if time.monotonic() - self._looked > _LOOK:
+        if worker not in self._silence or time.monotonic() - self._looked > _LOOK:  # it may be new
             self._silence, self._looked = self.database.silence(self.name), time.monotonic()
         return is_alive(worker, self._silence, self._lost_after)
 
