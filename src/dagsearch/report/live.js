@@ -11,11 +11,10 @@ async function steer(action, value = null) {
     const answer = await fetch("steer", { method: "POST", headers: { "Content-Type": "application/json" },
       body: JSON.stringify({ run: chosen, action, value }) });
     const told = await answer.json();
-    const running = ["running", "paused", "stopping"].includes(content.runs[chosen].state);
-    say(answer.ok ? `Sent. The search takes it ${running ? "at its next step" : "when it is resumed: no process runs it now"}.` : `Not sent: ${told.error}`);
+    say(answer.ok ? "Sent. The search takes it at its next step." : `Not sent: ${told.error}`);
   } catch { say("Not sent: the page's server does not answer."); }
 }
-/* A leaf in the journal's form. Where numbers stand for names, it is written by names: as JSON, or with commas. */
+/* A leaf in the form of the log. Where numbers stand for names, it is written by names: as JSON, or with commas. */
 function asLeaf(text, labels) {
   let found;
   try { found = JSON.parse(text); } catch {
@@ -30,7 +29,7 @@ function asLeaf(text, labels) {
   });
 }
 /* A leaf as a drop-down for every choice, or as text; both begin with the best leaf. */
-function leafFields(run, key) {
+function leafFields(run) {
   const best = run.best_encoded;
   if (run.choices) {
     const python = { null: "None", true: "True", false: "False" };
@@ -38,45 +37,40 @@ function leafFields(run, key) {
     const option = (value, text, now) => html("option", { value, ...(now ? { selected: "" } : {}) }, text);
     // A choice that some leaves do not make may be left out, which is not the same as None.
     return run.choices.map(({ name, options, optional, made, best: now }, at) => html("label", {}, name,
-      html("select", { name: `${key}-${at}` }, optional ? option("", "–", !made) : null,
+      html("select", { name: `proposed-${at}` }, optional ? option("", "–", !made) : null,
         options.map((value, i) => option(i, shown(value), made && JSON.stringify(value) === JSON.stringify(now))))));
   }
   const items = best?.set ?? best;
   const text = !known(best) ? "" : run.labels && Array.isArray(items) ? items.map((one) => run.labels[one] ?? one).join(", ") : JSON.stringify(best);
-  return html("label", { class: "wide" }, `A ${run.words.leaf}, ${run.labels ? "by names" : "as in the journal"}`,
-    html("input", { name: key, type: "text", required: "", autocomplete: "off", value: text }));
+  return html("label", { class: "wide" }, `A ${run.words.leaf}, ${run.labels ? "by names" : "as JSON"}`,
+    html("input", { name: "proposed", type: "text", required: "", autocomplete: "off", value: text }));
 }
-function leafOf(run, key, values) {
-  if (!run.choices) return asLeaf(values[key], run.labels);
-  const chosen = run.choices.map(({ name, options }, at) => [name, values[`${key}-${at}`], options])
+function leafOf(run, values) {
+  if (!run.choices) return asLeaf(values.proposed, run.labels);
+  const chosen = run.choices.map(({ name, options }, at) => [name, values[`proposed-${at}`], options])
     .filter(([, place]) => place !== "").map(([name, place, options]) => [name, options[Number(place)]]);
   return Array.isArray(run.best_encoded) ? chosen : Object.fromEntries(chosen);
 }
 function steerSection(run) {
-  if (!run.steerable)
-    return section("steer", "Steer", "This search takes no requests: run it with steer=True in Python, or with --steer on the command line.");
-  const going = ["running", "paused", "stopping"].includes(run.state);
+  const requests = run.requests.length ? table([{ name: "Time" }, { name: "Request", kind: "long" }, { name: "Answer", kind: "long" }],
+    run.requests.map((one) => [clock(one.at), one.what, one.refused ? html("span", { class: "refused" }, `refused: ${one.answer}`) : one.answer ?? "not taken yet"]), { label: "Requests", class: "cards" }) : null;
+  if (!["running", "paused", "stopping"].includes(run.state)) return section("steer", "Steer", "The search is no longer running.", requests);
   const button = (name, act) => html("button", { type: "button", click: act }, name);
-  const figure = (name, key, value = null) => html("label", {}, name,
-    html("input", { name: key, type: "number", required: "", autocomplete: "off", step: "any", value }));
+  const total = html("label", {}, "Total evaluations",
+    html("input", { name: "budget", type: "number", required: "", autocomplete: "off", step: "any", value: run.budget }));
   const form = (name, fields, act) => html("form", { submit: (event) => {
     event.preventDefault();
     const values = Object.fromEntries(new FormData(event.target));
     try { act(values); } catch (error) { say(`Not sent: ${error.message}`); }
   } }, fields, html("button", { type: "submit" }, name));
-  return section("steer", "Steer", `Every request is written to the journal when the search takes it${going ? "" : ", which is when it is resumed: no process runs it now"}.`,
-    going ? html("div", { class: "tools" },
+  return section("steer", "Steer", "Every request is written to the log of the run.",
+    html("div", { class: "tools" },
       run.state === "paused" ? button("Continue", () => steer("continue")) : button("Pause", () => steer("pause")),
-      button("Stop after the running ones", () => steer("stop"))) : null,
-    form("Set budget", [figure("Total evaluations", "budget", run.budget)], (values) => steer("budget", Number(values.budget))),
+      button("Finish running evaluations, then stop", () => steer("stop"))),
+    form("Set budget", total, (values) => steer("budget", Number(values.budget))),
     html("details", {}, html("summary", {}, `Propose a ${run.words.leaf} to evaluate next`),
-      form("Propose", [leafFields(run, "proposed")], (values) => steer("propose", leafOf(run, "proposed", values)))),
-    html("details", {}, html("summary", {}, `Tell the ${run.words.reward} of a ${run.words.leaf}`),
-      form("Tell", [leafFields(run, "told"), figure(capital(run.words.reward), "reward")],
-        (values) => steer("tell", { leaf: leafOf(run, "told", values), reward: Number(values.reward) }))),
-    html("p", { id: "sent", role: "status" }, sent),
-    run.steering.length ? table([{ name: "Taken" }, { name: "Request", kind: "long" }, { name: "Answer", kind: "long" }],
-      run.steering.map((one) => [clock(one.at), one.what, known(one.refused) ? html("span", { class: "refused" }, `refused: ${one.refused}`) : "done"]), { label: "Requests", class: "cards" }) : null);
+      form("Propose", leafFields(run), (values) => steer("propose", leafOf(run, values)))),
+    html("p", { id: "sent", role: "status" }, sent), requests);
 }
 
 /* The page */
@@ -89,10 +83,9 @@ function sections() {
   document.title = visible(`${run.name} · ${number(run.best)} · dagsearch`);
   const found = run.selection ?? null;
   const own = (make, when = true) => (found && when ? make(found) : null);
-  return [headline(run), own(warningsSection, found?.warnings.length), content.steer ? steerSection(run) : null, progressSection(run), calibrationSection(run), own(inclusionSection),
+  return [headline(run), content.runs.length > 1 ? comparisonSection() : null, own(warningsSection, found?.warnings.length), content.steer ? steerSection(run) : null, progressSection(run), calibrationSection(run), own(inclusionSection),
     own(sizesSection, found?.by_size.length), gainSection(run), run.effects ? effectsSection(run) : null, own(substitutesSection, found?.substitutes), own(codeSection, found?.code), dagSection(run),
-    leavesSection(run), own(comparisonsSection, found?.comparisons.length), pendingSection(run), own(settingsSection),
-    content.runs.length > 1 ? comparisonSection() : null].filter(known);
+    leavesSection(run), own(comparisonsSection, found?.comparisons.length), pendingSection(run), own(settingsSection)].filter(known);
 }
 /* On a wide screen, sections of half its width stand in two columns of about the same height, without holes. Each keeps
    its column when the page is updated, unless that would leave much room empty; tables that were opened do not count. */

@@ -1,21 +1,24 @@
-"""Pages of searches: frozen, live while journals are followed, or a small part of one in a notebook."""
+"""Pages of searches: frozen, live while runs are followed, or a small part of one in a notebook."""
 
 import importlib
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from os import PathLike
 from pathlib import Path
 from typing import Any, Literal, Self
 
 from dagsearch.errors import StorageError
-from dagsearch.journal.journal import Follower, is_in_use, iter_events
-from dagsearch.storage.record import Record
 from dagsearch.report.html import content_json, html_page, snippet
 from dagsearch.report.progress import Progress
+from dagsearch.report.runs import is_running, runs_in, short_names
 from dagsearch.report.view import Viewed
 from dagsearch.report.words import number
 from dagsearch.results import Evaluation, Result
+from dagsearch.storage.database import Database, Header, database_of
+from dagsearch.storage.record import Record
+from dagsearch.storage.steering import send_request
 
 # Least time between updates of the page, in seconds, and the share of a core that showing them may take.
 _LEAST, _SHARE = 1.0, 0.02
@@ -36,11 +39,16 @@ class Report:
         self._views = list(views)
 
     @classmethod
-    def of_journals(cls, *journals: str | PathLike[str]) -> "Report":
-        """The report of the searches that wrote some journals; they may still run."""
-        names = short_names([Path(journal) for journal in journals])
-        records = [Record.of(iter_events(journal)) for journal in journals]
-        return cls([Viewed(name, record).view() for name, record in zip(names, records, strict=True)])
+    def of_runs(cls, *storages: str | PathLike[str], name: str | None = None) -> "Report":
+        """The report of the runs in some databases, or of those with a name; they may still run."""
+        known, records = [], []
+        for storage in storages:
+            with closing(database_of(storage)) as database:
+                for header in runs_in(database, name):
+                    known.append((database.where, header.name))
+                    records.append((is_running(database, header.name), Record.of(database, header)))
+        found = zip(short_names(known), records, strict=True)
+        return cls([Viewed(short, record).view(None, running) for short, (running, record) in found])
 
     @classmethod
     def of_result(cls, result: Result) -> "Report":
@@ -49,6 +57,9 @@ class Report:
 
         record = Record.of_result(result)
         record.version = __version__
+        steps = (step for step, one in enumerate(result.history, start=1) if one.leaf is result.best_state)
+        if not (result.steps or result.game) and (step := next(steps, None)) is not None:
+            record.recommend([step, (-1.0 if result.minimized else 1.0) * (result.best_reward or 0.0)])
         return cls([{**Viewed("Result", record).view(), "rows": _facts(result)}])
 
     def to_dict(self) -> list[dict[str, Any]]:
@@ -93,91 +104,96 @@ def _facts(result: Result) -> list[list[str]]:
     ]
 
 
-def short_names(paths: Sequence[Path]) -> list[str]:
-    """File names; where two are equal, with their folders."""
-    names = [path.name for path in paths]
-    return [path.name if names.count(path.name) == 1 else str(path) for path in paths]
-
-
 # Live ---------------------------------------------------------------------------------------------
 
 
 class _Run:
-    """A journal that is followed."""
+    """A run that is followed."""
 
-    def __init__(self, path: Path, name: str) -> None:
-        self.path, self.follower, self.viewed = path, Follower(path), Viewed(name, Record())
+    def __init__(self, storage: str | PathLike[str], where: str, header: Header) -> None:
+        self.storage, self.where, self.header = storage, where, header
+        self.viewed, self.running = Viewed(header.name, Record()), False
         self.trouble: str | None = None
-        self.readings = 0
-        """How often the journal was read from its beginning."""
-        self._damage: str | None = None
         self._shown: dict[str, Any] | None = None
+        self._seen: tuple[str, int] | None = None
 
-    def update(self) -> None:
-        while True:
-            try:
-                news = self.follower.read()
-            except StorageError as error:  # it may be readable again later
-                self.trouble = str(error)
-                return
-            if news.restarted:
-                self.viewed, self.readings = Viewed(self.viewed.name, Record()), self.readings + 1
-                self._damage = None
-            try:
-                self.viewed.record.add(news.events)
-            except StorageError as error:  # until the file is replaced
-                self._damage = str(error)
-            if not news.events:
-                break
-        self.trouble = self._damage
+    @property
+    def version(self) -> str:
+        """Identifies what is known of the run."""
+        trouble = "" if self.trouble is None else "t"
+        return f"{self.header.created}.{self.viewed.record.events}{'r' if self.running else ''}{trouble}"
 
-    def view(self, now: float) -> dict[str, Any]:
-        """What the page shows; if the journal cannot be shown any more, what it showed last."""
+    def update(self, database: Database) -> None:
+        """Read what is new."""
+        record, self.trouble = self.viewed.record, None
         try:
-            self._shown = self.viewed.view(now, is_in_use(self.path))
+            self.running = is_running(database, self.header.name)
+            if record.begun is None:
+                record.begin(self.header)
+            record.add(database.events(self.header.name, record.events))
+        except StorageError as error:
+            self.trouble = str(error)
+
+    def view(self, name: str, now: float) -> dict[str, Any]:
+        """What the page shows; if the run cannot be shown any more, what it showed last."""
+        record, self.viewed.name = self.viewed.record, name
+        seen = None if self.running or record.pending else (name, record.events)  # ages change with time
+        try:
+            if self._shown is None or seen is None or seen != self._seen:
+                self._shown, self._seen = self.viewed.view(now, self.running), seen
         except StorageError as error:
             self.trouble = self.trouble or str(error)
-            self._shown = self._shown or Viewed(self.viewed.name, Record()).view(now)
+            self._shown = self._shown or Viewed(name, Record()).view(now)
         return {**self._shown, "problem_text": self.trouble}
 
 
 class Watched:
-    """The journals behind a page; every method may be called from several threads.
+    """The runs behind a page; every method may be called from several threads.
 
     Parameters
     ----------
-    journals : sequence of path
-        The journals; they must exist.
+    storages : sequence of path or URL
+        The databases; each must have a run.
+    name : str, optional
+        Name of the runs; by default all runs of the databases are shown, those that begin later, too.
     steer : bool
-        Whether the page has buttons that steer the searches.
+        Whether the page has buttons that steer the runs.
     clock : callable
         The time in seconds since 1970.
     """
 
     def __init__(
         self,
-        journals: Sequence[str | PathLike[str]],
+        storages: Sequence[str | PathLike[str]],
+        name: str | None = None,
         steer: bool = False,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        paths = [Path(journal) for journal in journals]
-        self._runs = [_Run(path, name) for path, name in zip(paths, short_names(paths), strict=True)]
-        self._steer, self._clock, self._lock = steer, clock, threading.Lock()
-        self._every = _LEAST
+        self._storages, self._name, self._steer, self._clock = list(storages), name, steer, clock
+        # None is ever removed: the page knows them by their place.
+        self._runs: dict[tuple[int, str], _Run] = {}
+        self._lock, self._every = threading.Lock(), _LEAST
 
-    def steered(self, number: Any) -> Path:
-        """The journal of a run that takes requests; raises ``ValueError`` or ``OSError`` if there is none."""
-        if type(number) is not int or not 0 <= number < len(self._runs):
-            raise ValueError(f"run must be the number of a run, from 0 to {len(self._runs) - 1}")
+    def request(self, number: Any, action: Any, value: Any) -> int:
+        """Ask the processes of a run for something; returns the number of the request.
+
+        Raises
+        ------
+        ValueError
+            If there is no such run, or if the request is malformed.
+        StorageError
+            If no process would read the request, or if it cannot be written.
+        """
         with self._lock:
             self._update()
-            run = self._runs[number]
-        if not run.viewed.record.steerable:
-            raise OSError(
-                f"{run.viewed.name} takes no requests: run the search with steer=True, or --steer on the "
-                "command line"
-            )
-        return run.path
+            runs = list(self._runs.values())
+        if type(number) is not int or not 0 <= number < len(runs):
+            raise ValueError(f"run must be the number of a run, from 0 to {len(runs) - 1}")
+        run = runs[number]
+        if run.trouble is not None or not run.running:
+            raise StorageError(run.trouble or f"the search at {run.where} is no longer running")
+        with closing(database_of(run.storage, write=True)) as database:
+            return send_request(database, run.header.name, action, value, run.viewed.record.spent)
 
     def page(self) -> str:
         """The page as it is now; its script asks for updates."""
@@ -200,20 +216,34 @@ class Watched:
 
     def _update(self) -> str:
         """Read what is new; returns what identifies the content."""
-        for run in self._runs:
-            run.update()
-        waiting = any(run.viewed.record.pending for run in self._runs)
-        parts = [
-            f"{run.readings}.{run.viewed.record.events}{'r' if is_in_use(run.path) else ''}"
-            f"{'' if run.trouble is None else 't'}"
-            for run in self._runs
-        ]
+        for place, storage in enumerate(self._storages):
+            try:
+                with closing(database_of(storage)) as database:
+                    self._follow(place, database)
+            except StorageError as error:
+                known = [run for (at, _), run in self._runs.items() if at == place]
+                if not known:
+                    raise
+                for run in known:
+                    run.trouble = str(error)
+        waiting = any(run.viewed.record.pending for run in self._runs.values())
         # Ages change as time goes by.
-        return "-".join([*parts, str(int(self._clock() / 5.0)) if waiting else ""])
+        clock = str(int(self._clock() / 5.0)) if waiting else ""
+        return "-".join([*(run.version for run in self._runs.values()), clock])
+
+    def _follow(self, place: int, database: Database) -> None:
+        """Read what is new in a database; a run that was replaced by another is read from its beginning."""
+        for header in runs_in(database, self._name):
+            known = self._runs.get((place, header.name))
+            if known is None or known.header != header:
+                known = _Run(self._storages[place], database.where, header)
+                self._runs[place, header.name] = known
+            known.update(database)
 
     def _views(self) -> list[dict[str, Any]]:
-        now = self._clock()
-        return [run.view(now) for run in self._runs]
+        now, runs = self._clock(), list(self._runs.values())
+        names = short_names([(run.where, run.header.name) for run in runs])
+        return [run.view(name, now) for run, name in zip(runs, names, strict=True)]
 
 
 # In a notebook ------------------------------------------------------------------------------------

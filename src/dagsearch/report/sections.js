@@ -5,8 +5,8 @@ const fact = (name, value, note = null) =>
 
 function searchFacts(run) {
   return [
-    fact(run.game ? capital(run.words["so far"]) : `${run.minimized ? "Smallest" : "Best"}${run.settled && run.state === "ended" ? "" : " so far"}`, number(run.best)),
-    fact("Evaluations", known(run.budget) ? `${count(run.evaluations)}${run.failed_in_run ? ` and ${count(run.failed_in_run)} failed` : ""} of ${count(run.budget)}` : count(run.evaluations)),
+    fact(run.game ? capital(run.words["so far"]) : run.noisy ? "Best mean" : `${run.minimized ? "Smallest" : "Best"}${run.settled && run.state === "ended" ? "" : " so far"}`, number(run.best)),
+    fact("Evaluations", known(run.budget) ? `${count(run.evaluations)}${run.lost ? ` and ${count(run.lost)} failed` : ""} of ${count(run.budget)}` : count(run.evaluations)),
     run.pending_count ? fact("Pending", count(run.pending_count)) : null,
     run.failure_count ? fact("Failed", count(run.failure_count)) : null,
     fact("Time", duration(run.seconds)),
@@ -135,7 +135,7 @@ function gainSection(run) {
     html("td", {}, one.text,
       known(one.share) ? html("div", { class: "meter", role: "meter", "aria-label": one.rule, "aria-valuemin": 0, "aria-valuemax": 100, "aria-valuenow": Math.round(100 * one.share) },
         html("div", { style: { width: `${100 * one.share}%` } })) : null)));
-  return section("gain", "Gain of going on", rows.length ? `How much the best ${run.words.reward} is expected to improve, from the record of this search.`
+  return section("gain", "Gain of going on", rows.length ? `How much the ${run.noisy ? "largest reward, noise included," : `best ${run.words.reward}`} is expected to improve, from the record of this search.`
     : run.game ? "The value of a game may rise or fall: going on makes it more certain."
     : run.settled ? `Every ${run.words.leaf} has been evaluated: there is nothing left to gain.` : "Too little is known to say what going on would gain.",
     rows.length ? table(heads, rows, { label: "Gain of going on", class: "cards" }) : null,
@@ -218,10 +218,8 @@ function leavesSection(run) {
 
 function pendingSection(run) {
   const leaf = { name: capital(run.words.leaf), kind: "long" };
-  const steers = content.steer && run.steerable;
-  const heads = [leaf, { name: "Age", kind: "figure" }, { name: "Worker" }, ...(steers ? [{ name: "Steer" }] : [])];
-  const rows = run.pending.map((one) => [one.leaf, duration(one.age), one.by ?? "–",
-    ...(steers ? [html("button", { type: "button", click: () => steer("forget", one.encoded) }, "Forget")] : [])]);
+  const heads = [leaf, { name: "Age", kind: "figure" }, { name: "Evaluated by" }];
+  const rows = run.pending.map((one) => [one.leaf, duration(one.age), one.by ?? "–"]);
   const failures = run.failures.map((one) => [known(one.at) ? clock(one.at) : `${run.words.evaluation} ${one.step}`, one.leaf, one.text]);
   if (!rows.length && !failures.length) return null;
   const parts = [rows.length ? "Pending" : null, failures.length ? "failed" : null].filter(known);

@@ -26,7 +26,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn import Config, Server
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from dagsearch.journal.requests import send_request
+from dagsearch.errors import StorageError
 from dagsearch.report.html import policy
 from dagsearch.report.report import Watched
 
@@ -117,13 +117,13 @@ def make_app(watched: Watched, token: str, steer: bool) -> Guarded:
             asked = await _body(request)
             if "action" not in asked:
                 raise ValueError("the request has no action")
-            journal = await run_in_threadpool(watched.steered, asked.get("run"))
-            name = await run_in_threadpool(send_request, journal, asked["action"], asked.get("value"))
+            wanted = asked.get("run"), asked["action"], asked.get("value")
+            number = await run_in_threadpool(watched.request, *wanted)
         except (ValueError, TypeError, RecursionError, ClientDisconnect) as error:
             return _refused(400, error)
-        except OSError as error:  # the run takes no requests, or its file cannot be written
+        except StorageError as error:  # no process runs the search, or its database cannot be written
             return _refused(409, error)
-        return JSONResponse({"request": name}, headers=_HEADERS)
+        return JSONResponse({"request": number}, headers=_HEADERS)
 
     routes = [Route(f"/{token}/", page), Route(f"/{token}/data", data)]
     if steer:
@@ -154,14 +154,14 @@ async def _body(request: Request) -> dict[str, Any]:
     return asked
 
 
-class _Impatient(H11Protocol):
+class _TimedProtocol(H11Protocol):
     """Closes connections that do not send a request in time, and the oldest if there are too many of them.
 
     Uvicorn has no such limits: its ``limit_concurrency`` counts silent connections as well, and would refuse
     the user's.
     """
 
-    _silent: ClassVar["OrderedDict[_Impatient, asyncio.TimerHandle]"] = OrderedDict()
+    _silent: ClassVar["OrderedDict[_TimedProtocol, asyncio.TimerHandle]"] = OrderedDict()
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -209,7 +209,7 @@ def serve(watched: Watched, port: int, steer: bool, announce: Callable[[str], No
         port = listening.getsockname()[1]
         config = Config(
             make_app(watched, token, steer),
-            http=_Impatient,
+            http=_TimedProtocol,
             ws="none",
             lifespan="off",
             log_level="error",  # bad requests, which anyone can send, are only warnings

@@ -9,16 +9,17 @@ from scipy.special import ndtri
 
 from dagsearch.data import Foresight
 from dagsearch.errors import StorageError
-from dagsearch.storage.encoding import Part, leaf_text
-from dagsearch.storage.record import Record, Told
 from dagsearch.report.dag import best_part, best_told, decisions, main_line
 from dagsearch.report.effects import Effect, Worth, worth_of
+from dagsearch.report.runs import worker_name
 from dagsearch.report.words import count_left, duration, ended, number, sentence
 from dagsearch.results import Gaussian
 from dagsearch.run.forecasts import FARTHEST, Forecast, Past, forecast, progress_of
+from dagsearch.storage.encoding import Part, leaf_text
+from dagsearch.storage.record import Record, Told
 
 # Largest numbers of points, effects, best leaves, pending evaluations, failures and requests that are shown.
-_POINTS, _EFFECTS, _LEAVES, _PENDING, _FAILURES, _STEERING = 1500, 40, 8, 60, 20, 12
+_POINTS, _EFFECTS, _LEAVES, _PENDING, _FAILURES, _REQUESTS = 1500, 40, 8, 60, 20, 12
 _PAIRS = 8
 # Effects are computed again when there are so many times the evaluations of the last time.
 _RENEWED = 1.05
@@ -56,6 +57,7 @@ SELECTION_WORDS = {
     "item": "feature",
 }
 """What things are called in a feature selection."""
+_NOISY_WORDS = {**_WORDS, "so far": "largest reward so far", "best": "recommended leaf"}
 _GAME_WORDS = {
     "so far": "value",
     "reward": "result",
@@ -73,7 +75,7 @@ class Viewed:
     Parameters
     ----------
     name : str
-        Name of the search, such as that of its journal.
+        Name of the search, such as that of its file.
     record : Record
         What has happened so far.
     """
@@ -90,32 +92,32 @@ class Viewed:
         now : float, optional
             The time in seconds since 1970; by default that of the last event.
         running : bool
-            Whether a process has the journal open for writing.
+            Whether a process is at work on the run.
 
         Raises
         ------
         StorageError
-            If the journal holds what no search writes, so that it cannot be shown.
+            If the run is malformed, so that it cannot be shown.
         """
         try:
             return self._view(now, running)
         except (TypeError, ValueError, LookupError, ArithmeticError, AttributeError, RecursionError) as error:
             raise StorageError(
-                f"{self.name} cannot be shown: it holds what no search writes ({type(error).__name__}: "
-                f"{error})"
+                f"{self.name} cannot be shown: it is malformed ({type(error).__name__}: {error})"
             ) from error
 
     def _view(self, now: float | None, running: bool) -> dict[str, Any]:
         record = self.record
         now = record.last if now is None else now
         sign = -1.0 if record.minimized else 1.0
-        told, best = record.told, record.best
+        told, best, noisy = record.told, record.best, _is_noisy(record)
+        best_reward = None if record.best_reward is None else sign * record.best_reward
         rewards, beliefs = _rewards(told)
         # What is left was not measured for costly steps.
         progress = None if record.steps else progress_of(rewards, beliefs, record.largest)
-        left = _left(record, running)
+        left = None if record.budget is None else max(0, record.budget - record.spent)
         worth = self._worth_now(running)
-        rules = _rules(record, best, now)
+        rules = _rules(record, best, now if running else record.last)
         state = _state(record, running, left, rules)
         left = 0 if state == "ended" and left is not None else left
         horizon = _horizon(len(told), left)
@@ -126,7 +128,7 @@ class Viewed:
         return {
             "name": self.name,
             "source": _source(self.name, record),
-            "words": SELECTION_WORDS if record.selection else _WORDS,
+            "words": SELECTION_WORDS if record.selection else _NOISY_WORDS if noisy else _WORDS,
             "rows": []
             if best is None
             else [["best" if over else "best so far", leaf_text(told[best].parts)]],
@@ -136,17 +138,19 @@ class Viewed:
             "minimized": record.minimized,
             "bounds": [None, record.largest if record.largest < math.inf else None],
             "sentence": sentence(
-                None if best is None else sign * told[best].reward,
+                best_reward,
                 0 if best is None else best + 1,
                 record.evaluations,
                 _ago(record, best, now) if state in _GOING_ON else None,
                 left,
-                None if ahead is None else _turned(ahead, sign),
+                None if ahead is None or noisy else _turned(ahead, sign),
                 _seconds_left(told, left),
                 state,
                 over,
+                noisy,
             ),
-            "best": None if best is None else sign * told[best].reward,
+            "best": best_reward,
+            "noisy": noisy,
             "best_leaf": None if best is None else list(map(str, told[best].parts)),
             "best_encoded": None if best is None else told[best].leaf,
             "evaluations": record.evaluations,
@@ -166,10 +170,9 @@ class Viewed:
             ],
             "pairs": [_effect(pair, sign, False) for pair in worth.pairs],
             "dag": None if best is None else _best_part(told, told[best], worth.order, sign),
-            "leaves": _best_leaves(told, sign),
+            "leaves": _best_leaves(record, sign),
             "game": record.game,
             "labels": record.labels if record.labels and len(record.labels) <= _LABELS else None,
-            "steerable": record.steerable,
             "choices": _choices(record),
             **_activity(record, now),
             **(_game(record, left, _seconds_left(told, left), state) if record.game else {}),
@@ -242,11 +245,10 @@ def _activity(record: Record, now: float | None) -> dict[str, Any]:
         "pending": [
             {
                 "leaf": leaf_text(one.parts) if one.parts else "unknown",
-                "encoded": one.leaf,
                 "age": None if now is None else max(0.0, now - one.since),
-                "by": one.by,
+                "by": None if one.by is None else worker_name(one.by),
             }
-            for one in record.pending[:_PENDING]
+            for one in list(record.pending.values())[:_PENDING]
         ],
         "pending_count": len(record.pending),
         "failures": [
@@ -259,11 +261,8 @@ def _activity(record: Record, now: float | None) -> dict[str, Any]:
             for one in record.failures[: -_FAILURES - 1 : -1]
         ],
         "failure_count": len(record.failures),
-        "failed_in_run": record.failed_now,
-        "steering": [
-            {"request": one.request, "what": one.what, "refused": one.refused, "at": one.at}
-            for one in record.steering[: -_STEERING - 1 : -1]
-        ],
+        "lost": record.lost,
+        "requests": [one._asdict() for one in list(record.requests.values())[: -_REQUESTS - 1 : -1]],
     }
 
 
@@ -277,18 +276,11 @@ def _rewards(told: Sequence[Told]) -> tuple[list[float], list[Gaussian | None]]:
     return [one.reward for one in told], [one.predicted for one in told]
 
 
-def _left(record: Record, running: bool) -> int | None:
-    """Number of evaluations left; failures count in the run in which they happen, not if it is resumed."""
-    if record.budget is None:
-        return None
-    left = record.budget - record.evaluations
-    return max(0, left - record.failed_now if running or left <= record.failed_now else left)
-
-
 def _state(record: Record, running: bool, left: int | None, rules: Sequence[Mapping[str, Any]]) -> str:
     if running:
         return "paused" if record.paused else "stopping" if record.stopping else "running"
     over = left == 0 or record.stopping or record.settled or any(rule["share"] == 1.0 for rule in rules)
+    over = over or record.stopped not in (None, "budget", "error", "interrupted")
     return "ended" if over or record.begun is None else "not running"
 
 
@@ -395,16 +387,17 @@ def _rules(record: Record, best: int | None, now: float | None) -> list[dict[str
     done, rules = record.evaluations, record.rules
     found = []
     if record.budget:
-        text = f"{done} of {record.budget} evaluations"
-        found.append({"rule": "budget", "text": text, "share": min(1.0, done / record.budget)})
+        text = f"{record.spent} of {record.budget} evaluations"
+        found.append({"rule": "budget", "text": text, "share": min(1.0, record.spent / record.budget)})
     if "patience" in rules and best is not None:
         since = done - 1 - best
         text = f"{since} of {number(rules['patience'])} evaluations without a better reward"
         found.append({"rule": "patience", "text": text, "share": min(1.0, since / rules["patience"])})
     if "target" in rules:
         sign = -1.0 if record.minimized else 1.0
-        now_at = "no reward yet" if best is None else f"best so far {number(sign * record.told[best].reward)}"
-        reached = best is not None and record.told[best].reward >= rules["target"]
+        reward = record.best_reward
+        now_at = "no reward yet" if reward is None else f"best so far {number(sign * reward)}"
+        reached = reward is not None and reward >= rules["target"]
         text = f"{now_at}, target {number(sign * rules['target'])}"
         found.append({"rule": "target", "text": text, "share": 1.0 if reached else None})
     if "seconds" in rules and record.run_began is not None and now is not None:
@@ -429,23 +422,35 @@ def _effect(effect: Effect, sign: float, chosen: bool) -> dict[str, Any]:
     }
 
 
-def _best_leaves(told: Sequence[Told], sign: float) -> list[dict[str, Any]]:
-    """The best different leaves, each with how it differs from the very best."""
-    ranked = sorted(range(len(told)), key=lambda place: (-told[place].reward, place))
-    found: dict[tuple[Part, ...], int] = {}
-    for place in ranked:
-        found.setdefault(tuple(told[place].parts), place)
-        if len(found) == _LEAVES:
-            break
-    first = set(next(iter(found), ()))
+def _is_noisy(record: Record) -> bool:
+    """Whether a mean decides which leaf is best, rather than the largest reward."""
+    if record.best is None or record.game:
+        return False
+    best = record.told[record.best].reward
+    return record.best_reward != best or any(one.reward > best for one in record.told)
+
+
+def _best_leaves(record: Record, sign: float) -> list[dict[str, Any]]:
+    """The recommended leaf, and the best others by mean reward with how they differ from it."""
+    told, rewards, steps = record.told, dict[tuple[Part, ...], list[float]](), dict[tuple[Part, ...], int]()
+    for place, one in enumerate(told, start=1):
+        leaf = tuple(one.parts)
+        steps.setdefault(leaf, place)
+        rewards.setdefault(leaf, []).append(one.reward)
+    if record.best is None:
+        return []
+    first = tuple(told[record.best].parts)
+    has_places = any(part.place for part in first)
+    means = {leaf: sum(found) / len(found) for leaf, found in rewards.items()}
+    others = sorted((leaf for leaf in means if leaf != first), key=lambda leaf: -means[leaf])
     return [
         {
-            "reward": sign * told[place].reward,
-            "step": place + 1,
-            "parts": [[str(part), part not in first] for part in parts],
-            "lacks": [] if any(part.place for part in first) else sorted(map(str, first - set(parts))),
+            "reward": sign * means[leaf],
+            "step": record.best + 1 if leaf == first else steps[leaf],
+            "parts": [[str(part), part not in first] for part in leaf],
+            "lacks": [] if has_places else sorted(str(part) for part in {*first} - {*leaf}),
         }
-        for parts, place in found.items()
+        for leaf in [first, *others[: _LEAVES - 1]]
     ]
 
 

@@ -43,6 +43,7 @@ def sentence(
     seconds_left: float | None,
     state: str,
     over: bool = False,
+    noisy: bool = False,
 ) -> str:
     """Best so far, since when, what is still expected, and how long it will take.
 
@@ -64,11 +65,13 @@ def sentence(
         What the search does now, such as ``"running"``.
     over : bool
         Whether nothing is left to evaluate, so that the best is the best of all.
+    noisy : bool
+        Whether ``best`` is the mean reward of the recommended leaf.
     """
     if best is None:
         return f"No reward yet ({state})."
     since = f", {duration(ago)} ago" if ago is not None else ""
-    what = "Best" if over else "Best so far"
+    what = "Best mean so far" if noisy else "Best" if over else "Best so far"
     text = f"{what} {number(best)}, found by evaluation {step} of {evaluations}{since}"
     rest = "the evaluation that is left" if left == 1 else f"the {left} evaluations that are left"
     if left and ahead is not None and ahead.evaluations < left:
