@@ -3,15 +3,47 @@
 import argparse
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from dagsearch._internal.checks import LARGEST_WHOLE, is_budget
 from dagsearch._internal.texts import shown
+from dagsearch.errors import StorageError
+
+if TYPE_CHECKING:
+    from dagsearch.storage.database import Database, Header
 
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 """What ``ArgumentParser.add_subparsers`` returns: a command adds its parser there."""
+
+
+def add_run(parser: argparse.ArgumentParser, several: bool = False) -> None:
+    """Add the options that name a run, or ``several``."""
+    where = "file with the run, or postgresql://…"
+    if several:
+        parser.add_argument("storages", nargs="+", metavar="RUN", help=where)
+        parser.add_argument(
+            "--name", help="show only the run with this name (default: all runs of a database)"
+        )
+    else:
+        parser.add_argument("storage", metavar="RUN", help=where)
+        parser.add_argument("--name", help="name of the run, if the database has several")
+
+
+@contextmanager
+def opened_run(options: argparse.Namespace) -> "Iterator[tuple[Database, Header]]":
+    """The run that the options name, to be read; raises ``StorageError`` if there is no such run."""
+    from dagsearch.report.runs import runs_in
+    from dagsearch.storage.database import database_of
+
+    with closing(database_of(options.storage)) as database:
+        runs = runs_in(database, options.name)
+        if len(runs) > 1:
+            names = ", ".join(repr(one.name) for one in runs[:10])
+            raise StorageError(f"{database.where} has several runs: name one of them with --name ({names})")
+        yield database, runs[0]
 
 
 def positive(text: str) -> int:
@@ -62,7 +94,8 @@ def check_output(folder: Path, names: Sequence[str], force: bool) -> None:
 
 def failed(command: str, error: Exception) -> int:
     """Print the error; returns the exit code for bad input."""
-    print(f"dagsearch {command}: error:", "\n".join(map(printable, str(error).splitlines())), file=sys.stderr)
+    text = " ".join(str(error).split()) if isinstance(error, StorageError) else str(error)
+    print(f"dagsearch {command}: error:", "\n".join(map(printable, text.splitlines())), file=sys.stderr)
     return 1
 
 

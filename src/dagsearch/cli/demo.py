@@ -48,16 +48,9 @@ def add_parser(commands: "Commands") -> None:
         help="where to write the picture (default: %(default)s)",
     )
     demo.add_argument(
-        "--journal",
-        type=Path,
-        metavar="FILE",
-        help="write every evaluation to this file, or continue from it",
-    )
-    demo.add_argument(
-        "--steer",
-        action="store_true",
-        help="take requests from 'dagsearch watch --steer'; needs --journal, and only your own account can "
-        "send them",
+        "--storage",
+        metavar="RUN",
+        help="store every evaluation in this file or at postgresql://…, or continue from there",
     )
     demo.set_defaults(run=run)
 
@@ -82,8 +75,7 @@ def run(options: argparse.Namespace) -> int:
             options.budget,
             seed=options.seed,
             progress=True,
-            journal=options.journal,
-            steer=options.steer,
+            storage=options.storage,
         )
     except (ds.StorageError, ValueError) as error:
         return failed("demo", error)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Protocol, TextIO
 
 from dagsearch import __version__
 from dagsearch._internal.hints import did_you_mean
-from dagsearch.cli import backup, demo, example, join, report, resume, select, show, watch
+from dagsearch.cli import demo, example, export, report, resume, select, show, watch
 
 if TYPE_CHECKING:
     from dagsearch.cli.common import Commands
@@ -29,7 +29,7 @@ class Command(Protocol):
         """Add the command's parser, with ``run`` among its defaults."""
 
 
-_COMMANDS: tuple[Command, ...] = (demo, example, select, show, watch, report, resume, join, backup)
+_COMMANDS: tuple[Command, ...] = (demo, example, select, show, watch, report, resume, export)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -1,22 +1,21 @@
-"""``dagsearch resume``: continue a search from its journal."""
+"""``dagsearch resume``: continue a search from its storage."""
 
 import argparse
 import inspect
-from pathlib import Path
 from typing import Any
 
-from dagsearch.cli.common import Commands, failed, positive
+from dagsearch.cli.common import Commands, add_run, failed, opened_run, positive
 from dagsearch.cli.imports import imported
 from dagsearch.cli.select import add_output, resume_selection
 from dagsearch.costly.step_search import StepSearch
-from dagsearch.errors import DagSearchError
+from dagsearch.errors import DagSearchError, StorageError
 from dagsearch.functions import turned
-from dagsearch.journal.journal import StorageError, read_events
-from dagsearch.storage.record import Record
-from dagsearch.problem import Problem, has_costly_steps
+from dagsearch.problem import has_costly_steps
 from dagsearch.problems.functions import FunctionProblem
 from dagsearch.results import Result
+from dagsearch.run.runner import until
 from dagsearch.search import Search
+from dagsearch.storage.record import Record
 
 PROBLEM = (
     "import path of the problem, of a class or function without arguments that makes it, or of the function "
@@ -29,13 +28,13 @@ def add_parser(commands: Commands) -> None:
     """Add ``resume``."""
     resume = commands.add_parser(
         "resume",
-        help="continue a search from its journal",
+        help="continue a stored search",
         description=(
-            "Continue a search from its journal, exactly where it was interrupted. A journal of 'dagsearch "
-            "select' names its data; for any other journal give --problem."
+            "Continue a search exactly where it was interrupted, or take part in it while it runs. A run of "
+            "'dagsearch select' names its data; for any other run give --problem."
         ),
     )
-    resume.add_argument("journal", type=Path, metavar="JOURNAL", help="journal file of a search")
+    add_run(resume)
     resume.add_argument(
         "--problem",
         metavar="MODULE:NAME",
@@ -49,34 +48,30 @@ def add_parser(commands: Commands) -> None:
     resume.add_argument(
         "--jobs", type=positive, help="number of evaluations at once (default: 1; for select: as before)"
     )
-    resume.add_argument(
-        "--steer",
-        action="store_true",
-        help="take requests from 'dagsearch watch --steer'; only your own account can send them",
-    )
     selection = resume.add_argument_group(
-        "for journals of 'dagsearch select'",
-        "Python code and schedulers that the journal names are used only if they are confirmed here.",
+        "for runs of 'dagsearch select'",
+        "Python code and schedulers that the run names are used only if they are confirmed here.",
     )
-    selection.add_argument("--estimator", metavar="NAME", help="confirm the journal's estimator")
-    selection.add_argument("--cv", metavar="PATH", help="confirm the journal's splitter")
+    selection.add_argument("--estimator", metavar="NAME", help="confirm the run's estimator")
+    selection.add_argument("--cv", metavar="PATH", help="confirm the run's splitter")
     selection.add_argument("--cluster", metavar="ADDRESS", help="Dask scheduler to score on")
     add_output(selection)
     resume.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Continue, by ``dagsearch select`` if it wrote the journal; returns the exit code."""
+    """Continue, by ``dagsearch select`` if it began the run; returns the exit code."""
     try:
-        record = Record.of(read_events(options.journal))
+        with opened_run(options) as (database, header):
+            record = Record.of(database, header)
         if record.request is not None:
             return resume_selection(options, dict(record.request))
         if options.problem is None:
-            raise ValueError("the journal does not hold its problem: give --problem module:name")
+            raise ValueError("the run does not hold its problem: give --problem module:name")
         problem = imported_problem(options.problem)
         if inspect.isfunction(problem):
             problem = FunctionProblem(problem, minimize=record.minimized)
-        result = resume(options.journal, problem, options.budget, record, options.jobs, options.steer)
+        result = resume(options, problem, record)
         if record.minimized:
             result = turned(result)
     except (DagSearchError, ValueError, OSError) as error:
@@ -108,18 +103,16 @@ def imported_problem(path: str) -> Any:
     return made
 
 
-def resume(
-    path: Path, problem: Problem, budget: int | None, record: Record, jobs: int | None, steer: bool
-) -> Result:
-    """Continue until the search has made ``budget`` evaluations, by default as many as its journal states."""
-    if budget is None and record.budget is None:
-        raise StorageError(f"{path} does not state the number of evaluations of its run: give --budget")
+def resume(options: argparse.Namespace, problem: Any, record: Record) -> Result:
+    """Continue until the run has ``--budget`` evaluations, by default as many as it states."""
+    budget = record.budget if options.budget is None else options.budget
+    if budget is None:
+        raise StorageError(f"{options.storage} does not state the budget of its run: give --budget")
     kind: Any = StepSearch if has_costly_steps(problem) else Search
-    search: Search = kind.resume(path, problem)
+    search: Search = kind.resume(options.storage, problem, name=options.name)
     try:
-        # Rewards that were given as known are no evaluations.
-        total = record.budget or 0 if budget is None else budget + search.data.known
-        left = total - len(search.history)
-        return search.result() if left <= 0 else search.run(left, n_jobs=jobs, steer=steer)
+        for _ in until(search, budget + search.data.known, n_jobs=options.jobs):  # known rewards cost nothing
+            pass
+        return search.result()
     finally:
         search.close()

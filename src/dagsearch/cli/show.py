@@ -1,50 +1,53 @@
-"""``dagsearch show``: what a journal says about its search."""
+"""``dagsearch show``: what is known of a stored search."""
 
 import argparse
 import json
 import time
-from pathlib import Path
 from typing import Any
 
-from dagsearch.cli.common import Commands, failed, printable
+from dagsearch.cli.common import Commands, add_run, failed, opened_run, printable
+from dagsearch.errors import StorageError
+from dagsearch.report.runs import is_running, worker_name
+from dagsearch.storage.database import Database, Header
 from dagsearch.storage.encoding import written
-from dagsearch.journal.journal import StorageError, is_in_use, iter_events
 from dagsearch.storage.record import Record, Told
 
-# Number of evaluations shown, the latest ones.
-_SHOWN = 5
+# Numbers of evaluations shown, the latest ones, and of pending ones, the oldest.
+_SHOWN, _PENDING = 5, 10
 
 
 def add_parser(commands: Commands) -> None:
     """Add ``show``."""
     show = commands.add_parser(
         "show",
-        help="show the progress of a search from its journal",
-        description="Print the progress of a search from its journal, even while the search runs.",
+        help="show the progress of a stored search",
+        description="Print the progress of a stored search, even while it runs.",
     )
-    show.add_argument("journal", type=Path, metavar="JOURNAL", help="journal file of a search")
+    add_run(show)
     show.add_argument("--json", action="store_true", help="print JSON")
     show.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print the summary of a journal; returns the exit code."""
+    """Print the summary of a run; returns the exit code."""
     try:
-        found = summary(options.journal)
+        with opened_run(options) as (database, header):
+            found = summary(database, header)
     except StorageError as error:
         return failed("show", error)
     print(json.dumps(found, indent=2) if options.json else text(found))
     return 0
 
 
-def summary(path: Path) -> dict[str, Any]:
-    """Progress of the search that writes a journal; it may be running."""
-    record = Record.of(iter_events(path))
+def summary(database: Database, header: Header) -> dict[str, Any]:
+    """Progress of a search; it may be running."""
+    running, record = is_running(database, header.name), Record.of(database, header)
     best = None if record.best is None else record.told[record.best]
     sign = -1.0 if record.minimized else 1.0  # what the user's function returned
     return {
-        "journal": str(path),
-        "running": is_in_use(path),
+        "storage": database.where,
+        "name": header.name,
+        "running": running,
         "problem": record.problem,
         "selection": record.selection,
         "made_by": record.made_by,
@@ -54,10 +57,15 @@ def summary(path: Path) -> dict[str, Any]:
         "evaluations": record.evaluations,
         "budget": record.budget or (record.request or {}).get("budget"),
         "pending": len(record.pending),
+        "workers": [
+            [written(one.parts) if one.parts else "unknown", worker_name(one.by or "")]
+            for one in list(record.pending.values())[:_PENDING]
+        ],
         "failures": len(record.failures),
-        "failed_in_run": record.failed_now,
+        "lost": record.lost,
         "last_failure": record.failures[-1].text if record.failures else None,
-        "best_reward": None if best is None else sign * best.reward,
+        "best_reward": None if record.best_reward is None else sign * record.best_reward,
+        "best_is_mean": best is not None and record.best_reward != best.reward,
         "best_leaf": None if best is None else _leaf(best, record),
         "best_text": None if best is None else written(best.parts),
         "last": [[sign * told.reward, _leaf(told, record)] for told in record.told[-_SHOWN:]],
@@ -87,18 +95,21 @@ def _clock(at: float | None) -> str:
 def text(found: dict[str, Any]) -> str:
     """:func:`summary` for a terminal."""
     spent = f"{found['evaluations']}" + ("" if found["budget"] is None else f" of {found['budget']}")
-    if found["budget"] is not None and found["failed_in_run"]:  # or the numbers would not add up
-        spent = f"{found['evaluations']} rewards and {found['failed_in_run']} failures of {found['budget']}"
+    if found["budget"] is not None and found["lost"]:  # or the numbers would not add up
+        spent = f"{found['evaluations']} rewards and {found['lost']} failures of {found['budget']}"
+    title = found["storage"] + ("" if found["name"] == "run" else f", run {found['name']!r}")
     lines = [
-        f"{found['journal']}: {found['problem']} by {found['made_by']}, dagsearch {found['dagsearch']}",
+        f"{title}: {found['problem']} by {found['made_by']}, dagsearch {found['dagsearch']}",
         f"begun {found['begun']}, last event {found['last_event']}, "
         + ("running" if found["running"] else "not running"),
         f"{spent} evaluations, {found['pending']} pending, {found['failures']} failed",
     ]
+    lines += [f"  {leaf}, evaluated by {worker}" for leaf, worker in found["workers"]]
     if found["last_failure"] is not None:
         lines.append(f"last failure: {found['last_failure'].strip().partition(chr(10))[0]}")
     if found["best_reward"] is not None:
-        lines.append(f"best so far: {found['best_reward']:.6g} at {found['best_text']}")
+        what = "best mean so far" if found["best_is_mean"] else "best so far"
+        lines.append(f"{what}: {found['best_reward']:.6g} at {found['best_text']}")
         if found["selection"]:
             lines.append(
                 "  (the highest score; the selection may choose another subset, and its report says why)"

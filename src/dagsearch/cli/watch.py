@@ -1,19 +1,18 @@
-"""``dagsearch watch``: a live page about searches, from their journals."""
+"""``dagsearch watch``: a live page about searches, from their runs."""
 
 import argparse
 import errno
 import os
 import sys
 import time
-from pathlib import Path
+from contextlib import closing
 
-from dagsearch.cli.common import Commands, failed, printable
+from dagsearch.cli.common import Commands, add_run, failed, printable
 from dagsearch.errors import StorageError
-from dagsearch.journal.journal import check_is_journal, has_begun
 
 # How much the page's server lowers its priority, so that a search on the same cores is not slower.
 _NICE = 10
-# Seconds between two looks for a journal that does not exist yet.
+# Seconds between two looks for a run that does not exist yet.
 _GLANCE = 0.25
 
 
@@ -23,21 +22,17 @@ def add_parser(commands: Commands) -> None:
         "watch",
         help="show a running search on a live local page",
         description=(
-            "Serve a page that shows searches while they run, from their journals alone; several are "
-            "compared. Only this machine can reach it, by the address that is printed. The searches are not "
-            "disturbed: the journals are neither locked nor written. A journal that does not exist yet is "
-            "waited for. Needs pip install 'dagsearch[watch]'."
+            "Serve a page that shows searches while they run, from storage alone; several runs are compared. "
+            "Only this machine can reach it, by the address that is printed. The searches are not disturbed: "
+            "nothing is locked, and only requests are written. A run that does not exist yet is waited for. "
+            "Needs pip install 'dagsearch[watch]'."
         ),
     )
-    watch.add_argument("journals", type=Path, nargs="+", metavar="JOURNAL", help="journal file of a search")
+    add_run(watch, several=True)
     watch.add_argument(
         "--steer",
         action="store_true",
-        help=(
-            "let the page pause and stop the search, change its budget, forget an evaluation, propose a leaf "
-            "and tell a reward. The search must have been started with --steer, or steer=True in Python; "
-            "requests are written to JOURNAL-steer"
-        ),
+        help="let the page pause and stop the search, change its budget, and propose a leaf to evaluate next",
     )
     watch.add_argument("--port", type=_port, default=0, help="port of the page (default: any that is free)")
     watch.set_defaults(run=run)
@@ -60,9 +55,9 @@ def run(options: argparse.Namespace) -> int:
     if hasattr(os, "nice"):  # not on Windows
         os.nice(_NICE)
     try:
-        for journal in options.journals:
-            _wait_for(journal)
-        watched = Watched(options.journals, options.steer)
+        for storage in options.storages:
+            _wait_for(storage, options.name)
+        watched = Watched(options.storages, options.name, options.steer)
         serve(watched, options.port, options.steer, lambda address: print(address, flush=True))
     except OSError as error:
         if error.errno != errno.EADDRINUSE:
@@ -74,13 +69,22 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _wait_for(journal: Path) -> None:
-    """Wait until a search has begun the journal; raises ``StorageError`` if the file is something else."""
+def _wait_for(storage: str, name: str | None) -> None:
+    """Wait until a search has begun the run; raises ``StorageError`` if the file is something else."""
     told = False
-    while not has_begun(journal):
+    while not _has_begun(storage, name):
         if not told:
-            path = printable(str(journal))
+            path = printable(storage)
             print(f"waiting for {path}, which no search has begun yet; Ctrl-C ends this", file=sys.stderr)
             told = True
         time.sleep(_GLANCE)
-    check_is_journal(journal)
+
+
+def _has_begun(storage: str, name: str | None) -> bool:
+    from dagsearch.report.runs import runs_in
+    from dagsearch.storage.database import database_of
+
+    if "://" not in storage and not os.path.lexists(storage):
+        return False
+    with closing(database_of(storage)) as database:
+        return bool(runs_in(database, name, needed=False))
