@@ -21,7 +21,7 @@ from dagsearch.cli import main
 from dagsearch.cli.select import comparisons, task
 from dagsearch.cli.select.options import Request
 from dagsearch.cli.select.summary import summary
-from dagsearch.journal.record import Scored
+from dagsearch.storage.record import Scored
 from dagsearch.selection import SelectionReport, scoring
 from dagsearch.selection.page import selection_view
 from dagsearch.selection.scoring import quiet
@@ -874,7 +874,7 @@ def request(**arguments):
 
 
 def test_a_request_survives_json_and_bad_ones_do_not():
-    asked = request(k=(2, 4), fixed=("a",), journal=Path("run.db"), seconds=3, decimal=",")
+    asked = request(k=(2, 4), fixed=("a",), storage="run.db", seconds=3, decimal=",")
     assert Request.from_json(json.loads(json.dumps(asked.to_json()))) == asked
     good = asked.to_json()
     bad = [{"k": [1, 2, 3]}, {"k": "many"}, {"fixed": "a"}, {"fixed": [1]}, {"budget": "6"}, {"budget": True}]

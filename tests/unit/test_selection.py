@@ -21,8 +21,8 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 import dagsearch as ds
 from dagsearch.covariances import SetKernel
-from dagsearch.errors import JournalError, ProblemError
-from dagsearch.journal.record import Scored
+from dagsearch.errors import ProblemError, StorageError
+from dagsearch.storage.record import Scored
 from dagsearch.posterior import FunctionScores
 from dagsearch.problems import Size, Subsets
 from dagsearch.proposers import Descent
@@ -352,7 +352,7 @@ def test_identities_survive_a_new_process():
 
 
 def test_what_cannot_be_identified_is_refused():
-    with pytest.raises(JournalError, match="cannot be told from others of its kind"):
+    with pytest.raises(StorageError, match="cannot be told from others of its kind"):
         identity_of(FunctionTransformer(kw_args={"lock": threading.Lock()}))
 
 

@@ -37,7 +37,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from dagsearch.cli.select.options import Request
 from dagsearch.covariances import SetKernel
-from dagsearch.errors import JournalError
+from dagsearch.errors import StorageError
 from dagsearch.search import Search
 from dagsearch.selection.rankings import likeness
 from dagsearch.selection.scoring import heldout_interval
@@ -216,7 +216,7 @@ def test_same_seed_same_search(n_jobs):
 
 
 def test_parallel_scores_are_those_of_one_process(tmp_path):
-    fitted = selector(n_jobs=2, budget=7, journal=tmp_path / "run.db").fit(X, Y)
+    fitted = selector(n_jobs=2, budget=7, storage=tmp_path / "run.db").fit(X, Y)
     seen = subsets_of(fitted)
     assert len(set(seen)) == 7
     for subset, score in zip(seen, fitted.history_["mean_test_score"], strict=True):
@@ -860,16 +860,16 @@ def test_scores_that_do_not_vary_are_no_trouble():
     assert fitted.report().to_dict()["result"]["failed"] == 0
 
 
-# What a journal, held-out rows and weights must not get wrong ------------------------------------------
+# What a stored run, held-out rows and weights must not get wrong ------------------------------------------
 
 
-def test_a_journal_is_not_shared_by_estimators_that_look_alike(tmp_path):
+def test_a_run_is_not_shared_by_estimators_that_look_alike(tmp_path):
     def with_function(function):
         model = make_pipeline(FunctionTransformer(function), Ridge())
-        return selector(model, journal=tmp_path / "run.db")
+        return selector(model, storage=tmp_path / "run.db")
 
     with_function(lambda x: x).fit(X, Y)
-    with pytest.raises(JournalError, match="holds scores of other data, folds, estimator or scoring"):
+    with pytest.raises(StorageError, match="holds scores of other data, folds, estimator or scoring"):
         with_function(lambda x: x**2).fit(X, Y)
     again = with_function(lambda x: x).set_params(budget=10).fit(X, Y)
     assert len(again.history_["features"]) == 10

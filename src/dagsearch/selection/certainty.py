@@ -13,13 +13,13 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _check_method_params
 
 from dagsearch._internal.typing import BoolArray, FloatArray
-from dagsearch.storage.record import Record
 from dagsearch.selection.arguments import MOST_CANDIDATES, Features, routed_metadata
 from dagsearch.selection.estimate import Estimate, baseline_score, estimate, score_deviation
 from dagsearch.selection.leaders import Choice
 from dagsearch.selection.run import SelectionRun
 from dagsearch.selection.samples import Samples, sample_leaves
 from dagsearch.selection.scoring import TAILS, quiet, score_bounds
+from dagsearch.storage.record import Record
 
 # Models with other plausible hyperparameters that samples come from, samples in all, and leaves.
 MODELS, SAMPLES, LEAVES = 8, 512, 600
@@ -292,7 +292,7 @@ def nested_score(selector: Any, data: Any, target: Any, cv: Any, params: Mapping
         def of(rows: Any, of_rows: Mapping[str, Any]) -> dict[str, Any]:
             return dict(_check_method_params(data, params=of_rows, indices=rows))
 
-        inner = clone(selector).set_params(journal=None, steer=False, callbacks=None, verbose=0)
+        inner = clone(selector).set_params(storage=None, name=None, callbacks=None, verbose=0)
         inner._silent = selector._silent
         seen = _safe_indexing(data, train), _safe_indexing(target, train)
         inner.fit(*seen, **of(train, params))

@@ -1,4 +1,4 @@
-"""What identifies an estimator or a scorer, so that only the same one continues a journal."""
+"""What identifies data, an estimator and a scorer, so that only the same ones continue a stored run."""
 
 import functools
 import hashlib
@@ -28,6 +28,11 @@ def identity_of(*things: Any) -> str:
         If something can be told from others only by its place in memory.
     """
     return _digest(_Describer().described(things))
+
+
+def data_digest(data: Any, target: Any, splits: Any, estimator: Any, scoring: Any) -> str:
+    """Identifies what scores depend on: two selections with the same digest give a subset the same score."""
+    return f"{joblib.hash((data, target, splits))} {identity_of(estimator, scoring)}"
 
 
 class _Describer:
@@ -90,9 +95,9 @@ class _Describer:
             return kind, joblib.hash(thing)
         except Exception as error:  # of pickle, in many kinds
             raise StorageError(
-                f"journal: {thing!r}, a part of the estimator or the scoring, cannot be told from others of "
-                f"its kind ({error}), so a journal might mix scores. Use an object that can be pickled, or "
-                "no journal"
+                f"storage: {thing!r}, a part of the estimator or the scoring, cannot be told from others of "
+                f"its kind ({error}), so a run might mix scores. Use an object that can be pickled, or no "
+                "storage"
             ) from error
 
 

@@ -7,10 +7,10 @@ import numpy as np
 
 from dagsearch._internal.typing import FloatArray
 from dagsearch.errors import ProblemError
-from dagsearch.storage.record import Record, Scored
 from dagsearch.problems.subsets import Subset
 from dagsearch.search import Search
 from dagsearch.selection.columns import ColumnSubsets
+from dagsearch.storage.record import Record, Scored
 
 
 class Choice(NamedTuple):

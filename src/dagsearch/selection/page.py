@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from typing import Any
 
-from dagsearch.storage.encoding import Part
-from dagsearch.storage.record import Record
 from dagsearch.report import html
 from dagsearch.report.dag import best_part, best_told
 from dagsearch.report.view import SELECTION_WORDS, Viewed
+from dagsearch.storage.encoding import Part
+from dagsearch.storage.record import Record
 
 # What the page has elsewhere, or computes from the history.
 _ELSEWHERE = ("history", "runners_up")

@@ -10,7 +10,6 @@ from sklearn.utils import _safe_indexing
 
 from dagsearch._internal.typing import IntArray
 from dagsearch.covariances import Covariance
-from dagsearch.run.runner import check_execution
 from dagsearch.run.stopping import Stop
 from dagsearch.selection.arguments import (
     Features,
@@ -28,7 +27,7 @@ from dagsearch.selection.arguments import (
 )
 from dagsearch.selection.columns import ColumnSubsets
 from dagsearch.selection.estimate import Nested, Splits, baseline_on, nested_selection
-from dagsearch.selection.journal import data_digest
+from dagsearch.selection.identity import data_digest
 from dagsearch.selection.rankings import Glance, first_subsets, glance, rows_that_count
 from dagsearch.selection.scoring import SubsetScorer, score_bounds
 
@@ -64,8 +63,6 @@ class Plan:
     """Number of subsets to score."""
     stop: Stop
     """Rules for stopping earlier."""
-    steer: bool
-    """Whether requests of the user are taken."""
     callbacks: Sequence[Callable[[Any], Any]]
     """Called after every subset."""
     bounds: tuple[float, float]
@@ -73,7 +70,7 @@ class Plan:
     baseline: float | None
     """Cross-validated score of predictions that use no feature; ``None`` if the score does not allow it."""
     digest: str | None
-    """What scores depend on; ``None`` without a journal."""
+    """What scores depend on; ``None`` without storage."""
     classification: bool
     """Whether the target consists of classes."""
 
@@ -98,14 +95,13 @@ def plan_of(selector: "DAGSearchSelector", data: Any, target: Any, params: Mappi
     stop = stop_rules(selector.patience, selector.target_score, selector.max_seconds)
     budget = checked_budget(selector.budget)
     callbacks = checked_callbacks(selector.callbacks)
-    check_execution({"steer": selector.steer}, selector.journal is not None, None)
     data, target = validated_data(selector, data, target)
     scoring = checked_scorer(estimator, selector.scoring)
     routed = routed_metadata(selector, scoring, params)
     splits = fold_splits(selector.cv, estimator, data, target, routed.splitter.split)
     of_rows, silent = (routed.estimator.fit, routed.scorer.score), selector._silent
 
-    def on(folds: Splits) -> SubsetScorer:  # goes to workers: the selector, with its journal, cannot
+    def on(folds: Splits) -> SubsetScorer:  # goes to workers: the selector itself may hold what cannot
         return SubsetScorer(clone(estimator), scoring, data, target, folds, *of_rows, silent)
 
     features = selector._features()
@@ -130,12 +126,11 @@ def plan_of(selector: "DAGSearchSelector", data: Any, target: Any, params: Mappi
         warm_start=warm_start._replace(first=[*warm_start.first, *rankings]),
         budget=budget,
         stop=stop,
-        steer=bool(selector.steer),
         callbacks=callbacks,
         bounds=score_bounds(scoring, estimator),
         baseline=baseline_on(estimator, scoring, data, target, splits, of_rows),
         digest=None
-        if selector.journal is None
+        if selector.storage is None
         else data_digest(data, weighted, splits, estimator, selector.scoring),
         classification=is_classifier(estimator),
     )

@@ -12,7 +12,6 @@ from sklearn.utils import get_tags
 
 from dagsearch._internal.typing import IntArray
 from dagsearch.errors import ProblemError
-from dagsearch.storage.record import Entry, Record, Scored
 from dagsearch.results import Gaussian
 from dagsearch.selection.certainty import HonestScore
 from dagsearch.selection.estimate import NOTHING, is_better
@@ -20,6 +19,7 @@ from dagsearch.selection.leaders import Choice, within_one_error
 from dagsearch.selection.page import fragment, html_page
 from dagsearch.selection.run import SelectionRun
 from dagsearch.selection.scoring import central_interval
+from dagsearch.storage.record import Entry, Record, Scored
 
 SCHEMA = 1
 # What a spreadsheet takes for the beginning of a formula.

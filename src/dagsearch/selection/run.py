@@ -2,20 +2,19 @@
 
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import closing
 from typing import Any
 
 import numpy as np
 from sklearn.utils import Bunch
 
-from dagsearch.storage.record import Entry, Record, Scored
+from dagsearch.errors import StorageError
 from dagsearch.problems.subsets import Subset
 from dagsearch.report.progress import Progress
 from dagsearch.results import Proposal
 from dagsearch.run.pools import Running
 from dagsearch.run.runner import Runner
-from dagsearch.run.steering import Steered
 from dagsearch.run.stopping import Stop
 from dagsearch.search import Search
 from dagsearch.selection.arguments import Features, WarmStart
@@ -24,6 +23,11 @@ from dagsearch.selection.estimate import Estimate, Nested, estimate, nested_cand
 from dagsearch.selection.leaders import can_be_chosen, next_smaller
 from dagsearch.selection.samples import Samples, sample_leaves
 from dagsearch.selection.scoring import BatchPool, FoldNoise
+from dagsearch.storage.database import Event, database_of
+from dagsearch.storage.encoding import note_to_json
+from dagsearch.storage.log import RunLog, is_alive
+from dagsearch.storage.opening import Storage
+from dagsearch.storage.record import Entry, Record, Scored
 
 # A belief is recorded from this number of scores on, and then whenever their number has grown by this factor.
 _FIRST_BELIEF, _BELIEF_GROWTH = 20, 1.3
@@ -33,14 +37,29 @@ _THIN_FROM = 0.5
 _BELIEF_SAMPLES, _BELIEF_LEAVES = 64, 200
 
 
-@contextmanager
-def closing_on_error(search: Search) -> Iterator[None]:
-    """Release the journal if an error ends what is done inside."""
-    try:
-        yield
-    except BaseException:
-        search.close()
-        raise
+def recorded(storage: Storage | None, name: str | None, digest: str | None) -> Record:
+    """What a stored run holds; an empty record, without :attr:`Record.begun`, if there is none yet.
+
+    Raises
+    ------
+    StorageError
+        If its scores are not those of the data with this digest.
+    """
+    if storage is None:
+        return Record()
+    with closing(database_of(storage, write=True)) as database:
+        header = database.find(name)
+        record = Record() if header is None else Record.of(database, header)
+    _check_digest(record, digest, database.where)
+    return record
+
+
+def _check_digest(record: Record, digest: str | None, where: str) -> None:
+    if record.events and record.digest != digest:
+        raise StorageError(
+            f"storage: {where} holds scores of other data, folds, estimator or scoring; it was left "
+            "unchanged. Give another file, or another name, to start a new run"
+        )
 
 
 class SelectionRun:
@@ -51,14 +70,14 @@ class SelectionRun:
     problem : ColumnSubsets
         The subsets to choose from.
     search : Search
-        Search over the problem; new, or resumed from a journal.
+        Search over the problem; new, or of a stored run.
     record : Record
-        What the journal holds; empty if the search is new.
+        What the stored run holds; empty if the search is new.
 
     Attributes
     ----------
     record : Record
-        Everything scored so far.
+        Everything scored so far, by other processes of a stored run, too.
     stopped : str
         Why the run ended.
     smallest : bool
@@ -83,14 +102,44 @@ class SelectionRun:
         self.nested: Nested | None = None
         self._noise = FoldNoise()
         self._scored: dict[Subset, Scored] = {}
-        for entry in record.entries:
+        self._began_here = False  # whether this process has begun the stored run
+        log = search.log
+        if isinstance(log, RunLog):
+            record.add(log.database.events(log.name, record.events))
+            log.listeners.append(self._hear)
+        self._read = record.events  # number of the last event that the record has
+        self._add(record.entries)
+        self._began = time.perf_counter() - (record.entries[-1].seconds if record.entries else 0.0)
+
+    def _hear(self, event: Event) -> None:
+        """Record what another process has done."""
+        if event.number > self._read:
+            known = len(self.record.entries)
+            self.record.add([event])
+            self._add(self.record.entries[known:])
+
+    def _add(self, entries: Iterable[Entry]) -> None:
+        for entry in entries:
             self._scored[frozenset(entry.scored.columns)] = entry.scored
             if entry.scored.failure is None:
                 self._noise.add(entry.scored.scores)
-        self._began = time.perf_counter() - (record.entries[-1].seconds if record.entries else 0.0)
+
+    def identify(self, about: Mapping[str, Any]) -> None:
+        """Note whose scores these are, unless the stored run says so; raises if it holds other scores."""
+        log = self.search.log
+        if not isinstance(log, RunLog):
+            self.record.note(about)
+        elif not self.record.selection:
+            note = {"note": note_to_json(about)}
+            if log.database.append(log.name, log.worker, "note", note, "selection") is not None:
+                self._began_here = True
+                self.record.note(about)
+            else:  # another process was faster
+                log.catch_up()
+                _check_digest(self.record, about["data"], log.database.where)
 
     def note(self, content: dict[str, Any]) -> None:
-        """Write a note to the journal, if there is one, and to the record."""
+        """Write a note to the stored run, if there is one, and to the record."""
         self.search.note(content)
         self.record.note(content)
 
@@ -102,7 +151,6 @@ class SelectionRun:
         stop: Stop,
         after_each: Callable[[Entry], bool],
         progress: bool = False,
-        steer: bool = False,
     ) -> None:
         """Score subsets until the record has ``budget`` entries or a rule of ``stop`` holds.
 
@@ -113,39 +161,46 @@ class SelectionRun:
         warm_start : WarmStart
             Subsets to begin with.
         budget : int
-            Number of subsets to score, including those of an earlier run with the same journal.
+            Number of subsets to score, including those that the stored run has.
         stop : Stop
             Rules for stopping before the budget is spent; checked after every batch.
         after_each : callable
             Called with every new entry. If it returns true, the run ends after the batch.
         progress : bool
             Whether to show a progress bar.
-        steer : bool
-            Whether requests from ``dagsearch watch --steer`` are taken.
         """
         pool.begin_within_batch(len(self.record.entries))
-        runner = Runner(self.search, pool, self._take, stop, self.begin(warm_start), self._began, steer)
-        budget = (self.search.recorder.steering or Steered()).total(budget)
-        self.search.recorder.running(budget, stop.rules(), steer)
-        entries = runner.steps(max(0, budget - len(self.record.entries)), budget)
+        runner = Runner(self.search, pool, self._take, stop, self.begin(warm_start), self._began)
+        entries = runner.steps(budget + self.search.data.known)
         self._thin_out(runner, budget)
         with closing(entries), Progress(budget, "subset", progress, len(self.record.entries)) as bar:
             for entry in entries:
                 bar.update(entry.best)
                 if after_each(entry):
                     runner.end("callback")
-                self._thin_out(runner, budget)
+                steering = self.search.log.steering
+                self._thin_out(runner, budget if steering is None else steering.total)
         self.stopped = runner.stopped
 
     def _thin_out(self, runner: Runner[Entry], budget: int) -> None:
         """Let a smaller subset be scored next, if one is wanted and the first part of the budget is spent."""
-        scored = len(self.record.entries)
-        if self.smallest and _THIN_FROM * budget <= scored < budget and not self.search.pending:
+        scored, log = len(self.record.entries), self.search.log
+        if not self.smallest or not _THIN_FROM * budget <= scored < budget or not self._chooses():
+            return
+        if all(isinstance(log, RunLog) and log.is_elsewhere(one) for one in self.search.pending):
             leaf = next_smaller(self.search, self.problem, self._scored, self.record.folds)
-            if leaf is not None:
+            if leaf is not None and self.search.data.find(leaf) is None:
                 runner.put_first(self._propose(leaf))
 
-    def _take(self, ended: Running, closing: bool) -> Entry:
+    def _chooses(self) -> bool:
+        """Whether this process proposes subsets that the search does not: only one of those at work does."""
+        log = self.search.log
+        if self._began_here or not isinstance(log, RunLog):
+            return True
+        silence = log.database.silence(log.name)
+        return not any(is_alive(name, silence) for name in silence if name != log.worker)
+
+    def _take(self, ended: Running, closing: bool) -> Entry | None:
         return self.tell(ended.proposal, ended.future.result())
 
     def begin(self, warm_start: WarmStart) -> list[Proposal]:
@@ -154,25 +209,26 @@ class SelectionRun:
         A resumed search goes on as if it had not been interrupted: what it has told is left out, and what it
         had proposed comes in the same order.
         """
-        done = {evaluation.leaf for evaluation in self.search.history}
-        done |= {frozenset(entry.scored.columns) for entry in self.record.failed()}
-        pending = {proposal.leaf: proposal for proposal in self.search.pending}
+        done = {evaluation.leaf for evaluation in self.search.history} | set(self._scored)
         for leaf, score in warm_start.known.items():
             if leaf not in done:
-                self._learn(pending.pop(leaf) if leaf in pending else self._propose(leaf), score)
-        done |= set(warm_start.known)
-        first = [leaf for leaf in dict.fromkeys(warm_start.first) if leaf not in done]
-        again = [pending[leaf] for leaf in first if leaf in pending]
-        data = self.search.data  # which need not offer what begins here
-        data.offered = [one for one in data.offered if not any(one is other for other in again)]
-        return [pending.get(leaf) or self._propose(leaf) for leaf in first]
+                self._learn(Proposal(leaf, tuple(self.problem.path_to(leaf))), score, known=True)
+        first = list(iter(self.search.log.take_over, None))
+        if self._chooses():
+            done |= {*warm_start.known, *(proposal.leaf for proposal in self.search.pending)}
+            first += [self._propose(leaf) for leaf in dict.fromkeys(warm_start.first) if leaf not in done]
+        return first
 
     def _propose(self, leaf: frozenset[int]) -> Proposal:
         return self.search.propose(leaf, self.problem.path_to(leaf))
 
-    def tell(self, proposal: Proposal, scored: Scored) -> Entry:
-        """Tell the search the result of scoring a subset, and record it."""
-        self._tell_search(proposal, scored)
+    def tell(self, proposal: Proposal, scored: Scored) -> Entry | None:
+        """Tell the search the result of scoring a subset, and record it.
+
+        ``None`` if another process has taken the subset over, and was faster.
+        """
+        if not self._tell_search(proposal, scored):
+            return None
         self._scored[frozenset(scored.columns)] = scored
         entry, beliefs = self.record.entries[-1], self.record.beliefs
         last = beliefs[-1][0] if beliefs else 0
@@ -180,17 +236,20 @@ class SelectionRun:
             self.record_belief(sample_leaves(self.search, _BELIEF_SAMPLES, _BELIEF_LEAVES))
         return entry
 
-    def _tell_search(self, proposal: Proposal, scored: Scored) -> None:
+    def _tell_search(self, proposal: Proposal, scored: Scored) -> bool:
         """A failure counts as the worst score so far, with the variance of all scores as its noise."""
         note = scored.note(self._seconds())
         if scored.failure is None:
-            self._learn(proposal, scored.mean, self._noise.add(scored.scores), note)
-        elif len(self.search.history) > 1:
+            return self._learn(proposal, scored.mean, self._noise.add(scored.scores), note)
+        if len(self.search.history) > 1:
             rewards = np.array([evaluation.reward for evaluation in self.search.history])
-            self._learn(proposal, float(rewards.min()), float(rewards.var()) or None, note)
-        else:
-            self.search.forget(proposal, again=False, note=note)
-            self.record.note(note)
+            return self._learn(proposal, float(rewards.min()), float(rewards.var()) or None, note)
+        self.search.log.catch_up()
+        if proposal.leaf in self._scored:
+            return False
+        self.search.forget(proposal, again=False, note=note)
+        self.record.note(note)
+        return True
 
     def _learn(
         self,
@@ -198,13 +257,18 @@ class SelectionRun:
         score: float,
         noise: float | None = None,
         note: Mapping[str, Any] | None = None,
-    ) -> None:
-        """Tell the search a score, and record it as a journal would."""
-        self.record.add_evaluations([self.search.tell(proposal, score, noise, note=note)])
+        known: bool = False,
+    ) -> bool:
+        """Tell the search a score, and record it as a stored run would; false if another process has."""
+        evaluation = self.search.tell(proposal, score, noise, note=note, known=known)
+        if proposal.leaf in self._scored:
+            return False
+        self.record.add_evaluations([evaluation])
         self.record.note(note or {})
+        return True
 
     def repeat_inside(self, budget: int, nested: Callable[[int], Nested | None]) -> None:
-        """Repeat the selection inside the folds, unless an earlier run with the journal has done so.
+        """Repeat the selection inside the folds, unless the stored run says what came of it.
 
         Scores that the user gave may be those of other folds: the nested selection says nothing about them.
         """
@@ -239,7 +303,8 @@ class SelectionRun:
         """Tell the search the score of a subset that another method has found."""
         subset = frozenset(scored.columns)
         if subset not in {told.leaf for told in self.search.history}:
-            self._learn(self._propose(subset), scored.mean, self._noise.add(scored.scores))
+            proposal = Proposal(subset, tuple(self.problem.path_to(subset)))
+            self._learn(proposal, scored.mean, self._noise.add(scored.scores))
 
     def record_belief(self, optimum: Samples | None) -> None:
         """Record the belief about the best possible score, unless it is known for the last entry already."""
@@ -249,7 +314,7 @@ class SelectionRun:
         self.note({"belief": [entries, float(optimum.best.mean()), float(optimum.best.var())]})
 
     def _seconds(self) -> float:
-        """Seconds since the start of the selection, including those of an earlier run with the journal."""
+        """Seconds since the start of the selection, including those of an earlier process."""
         return time.perf_counter() - self._began
 
 

@@ -22,11 +22,11 @@ from sklearn.utils.validation import _check_method_params
 from dagsearch._internal.texts import described
 from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.data import REACH
-from dagsearch.storage.record import Scored
 from dagsearch.problem import Problem
 from dagsearch.results import Gaussian, Proposal
 from dagsearch.run.forks import only_here
 from dagsearch.run.pools import Running
+from dagsearch.storage.record import Scored
 
 
 class _Fold(NamedTuple):
@@ -152,7 +152,7 @@ class BatchPool:
         self._parallel.__enter__()  # keeps its workers from batch to batch
 
     def begin_within_batch(self, entries: int) -> None:
-        """Complete the batch that an earlier run with the journal was interrupted in, then begin the next."""
+        """Complete the batch that an interrupted run has begun, then begin the next."""
         self._left = self._batch_size - entries % self._batch_size
 
     def workers(self) -> int:

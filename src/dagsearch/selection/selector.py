@@ -14,17 +14,16 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.validation import check_is_fitted
 
 from dagsearch.errors import CovarianceError
-from dagsearch.storage.record import Record, Scored
 from dagsearch.methods import default_initial
 from dagsearch.search import Search
 from dagsearch.selection.arguments import Features, checked_scorer, warn_small_budget
 from dagsearch.selection.certainty import HonestScore, findings_of, nested_score
-from dagsearch.selection.journal import recorded
 from dagsearch.selection.leaders import Choice, choose, simpler_than, within_one_error
 from dagsearch.selection.plan import Plan, plan_of
 from dagsearch.selection.report import Comparison, Holdout, SelectionReport, shown_settings
-from dagsearch.selection.run import SelectionRun, closing_on_error, notifier
+from dagsearch.selection.run import SelectionRun, notifier, recorded
 from dagsearch.selection.scoring import BatchPool
+from dagsearch.storage.record import Scored
 
 
 class SelectionError(ValueError):
@@ -89,11 +88,13 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         Each is called after every subset with a :class:`sklearn.utils.Bunch` that has ``step``, ``features``,
         ``score``, ``fold_scores``, ``failure``, ``best_features`` and ``best_score``. The search ends if a
         callback returns true.
-    journal : path-like or None, default=None
-        File to which every scored subset is written. If it exists, ``fit`` continues from it. Call ``fit``
-        again with the same data and arguments after a crash, or with a larger budget to score more subsets.
-    steer : bool, default=False
-        Whether ``fit`` takes requests from ``dagsearch watch --steer``. It needs a journal.
+    storage : path-like, str or None, default=None
+        Database to which every scored subset is written: the path of an SQLite file, or ``postgresql://…``.
+        If it has the run already, ``fit`` continues it. Call ``fit`` again with the same data and arguments
+        after a crash, or with a larger budget to score more subsets. The same call in another process, at
+        the same time, takes part in the run.
+    name : str or None, default=None
+        Name of the run in the database. By default the database has one run.
 
     Attributes
     ----------
@@ -155,7 +156,7 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
     np.int64(3)
     """
 
-    # The command that made the selector, if one did: noted in the journal, for `dagsearch resume` to read.
+    # The command that made the selector, if one did: noted in the stored run, for `dagsearch resume` to read.
     _asked_by: Mapping[str, Any] = {}
     # Set by commands: keep away what the estimator prints and warns of.
     _silent = False
@@ -183,8 +184,8 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         random_state: Any = None,
         verbose: int = 0,
         callbacks: Sequence[Callable[[Bunch], Any]] | None = None,
-        journal: str | PathLike[str] | None = None,
-        steer: bool = False,
+        storage: str | PathLike[str] | None = None,
+        name: str | None = None,
     ) -> None:
         self.estimator = estimator
         self.n_features_to_select = n_features_to_select
@@ -204,8 +205,8 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         self.random_state = random_state
         self.verbose = verbose
         self.callbacks = callbacks
-        self.journal = journal
-        self.steer = steer
+        self.storage = storage
+        self.name = name
 
     def fit(self, X: Any, y: Any = None, **params: Any) -> Self:
         """Search for the subset with the best cross-validated score.
@@ -238,15 +239,7 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         self._run = run = self._begin(plan)
         try:
             pool, notify = BatchPool(plan.scorer, self.n_jobs), notifier(plan.callbacks, run, plan.features)
-            run.run(
-                pool,
-                plan.warm_start,
-                plan.budget,
-                plan.stop,
-                notify,
-                progress=bool(self.verbose),
-                steer=plan.steer,
-            )
+            run.run(pool, plan.warm_start, plan.budget, plan.stop, notify, progress=bool(self.verbose))
             if run.stopped not in ("seconds", "callback"):
                 run.repeat_inside(plan.budget, lambda candidates: plan.nested(candidates, self.n_jobs))
         except BaseException:  # Ctrl-C, or an error in a callback
@@ -391,36 +384,41 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         )
 
     def _begin(self, plan: Plan) -> SelectionRun:
-        """A new run, or one that continues from the journal."""
-        record = Record() if self.journal is None else recorded(self.journal, str(plan.digest))
+        """A new run, or a stored one that is continued."""
+        record = recorded(self.storage, self.name, plan.digest)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         try:
             covariance = plan.covariance(self.covariance)
-            if self.journal is not None and record.events:
-                search = Search.resume(self.journal, plan.problem, covariance=covariance)
+            if self.storage is not None and record.begun is not None:
+                search = Search.resume(self.storage, plan.problem, name=self.name, covariance=covariance)
             else:
-                initial = default_initial(plan.budget)
                 search = Search.default(
-                    plan.problem, covariance=covariance, initial=initial, seed=seed, journal=self.journal
+                    plan.problem,
+                    covariance=covariance,
+                    initial=default_initial(plan.budget),
+                    seed=seed,
+                    storage=self.storage,
+                    name=self.name,
                 )
         except CovarianceError as error:
             raise CovarianceError(f"covariance: {error}") from error
-        run = SelectionRun(plan.problem, search, record)
+        about: dict[str, Any] = {
+            "data": plan.digest,
+            "features": [str(name) for name in plan.features.labels(range(plan.features.count))],
+            "rows": plan.scorer.rows,
+            "folds": plan.scorer.folds,
+            **self._asked_by,
+        }
+        if plan.bounds[1] < math.inf:
+            about["largest"] = plan.bounds[1]
+        try:
+            run = SelectionRun(plan.problem, search, record)
+            run.identify(about)
+        except BaseException:
+            search.close()
+            raise
         run.smallest, run.bounds = bool(self.parsimonious), plan.bounds
         run.tested, run.baseline = plan.tested, plan.baseline
-        if not record.selection:
-            names = [str(name) for name in plan.features.labels(range(plan.features.count))]
-            scorer = plan.scorer
-            about: dict[str, Any] = {
-                "data": plan.digest,
-                "features": names,
-                "rows": scorer.rows,
-                "folds": scorer.folds,
-            }
-            if plan.bounds[1] < math.inf:
-                about["largest"] = plan.bounds[1]
-            with closing_on_error(search):
-                run.note({**about, **self._asked_by})
         return run
 
     def _set_findings(self, plan: Plan) -> None:

@@ -30,7 +30,7 @@ def add_parser(commands: "Commands") -> None:
         ),
         epilog=(
             "Exit code 0: done. 1: bad input, 2: bad usage, with a message on standard error. 130: "
-            "interrupted; the results so far are still printed and written, and a journal can be resumed."
+            "interrupted; the results so far are still printed and written, and a stored run can be resumed."
         ),
     )
     add_options(select)
@@ -52,10 +52,10 @@ def run(options: argparse.Namespace) -> int:
 
 
 def resume_selection(options: argparse.Namespace, noted: Mapping[str, Any]) -> int:
-    """Continue a selection for ``dagsearch resume``; ``noted`` is the request in the journal."""
+    """Continue a selection for ``dagsearch resume``; ``noted`` is the request in the stored run."""
     from dagsearch.cli.select.resumed import request_in
 
-    return _run(options, request_in(options.journal, noted, options))
+    return _run(options, request_in(noted, options))
 
 
 def _run(options: argparse.Namespace, request: Request) -> int:
@@ -87,8 +87,8 @@ def _interrupted(request: Request, out: Path | None) -> int:
     """Say how to go on; returns the exit code."""
     from dagsearch.cli.select.resumed import resume_command
 
-    if request.journal is None:
-        advice = "with --journal FILE an interrupted selection can be resumed"
+    if request.storage is None:
+        advice = "with --storage RUN an interrupted selection can be resumed"
     else:
         advice = f"resume with: {resume_command(request, out)}"
         if str(request.data) == "-":

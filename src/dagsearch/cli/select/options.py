@@ -1,6 +1,6 @@
 """The options of ``dagsearch select``, each stated once.
 
-A field of :class:`Request` is an option of the command line, an entry of the request that a journal keeps, a
+A field of :class:`Request` is an option of the command line, an entry of the request in a stored run, a
 setting that the report shows (``label``) and an argument of the code to copy (``load``). Its annotation says
 which values are allowed in each of them.
 """
@@ -90,7 +90,7 @@ Names = Sequence[str]
 
 @dataclass(frozen=True)
 class Request:
-    """What ``dagsearch select`` is asked for; a journal keeps it as JSON."""
+    """What ``dagsearch select`` is asked for; a stored run keeps it as JSON."""
 
     data: Annotated[
         Path,
@@ -209,15 +209,15 @@ class Request:
             group="one of",
         ),
     ] = None
-    journal: Annotated[
-        Path | None,
+    storage: Annotated[
+        Text,
         Option(
-            "write every scored subset to this file, or continue from it if it exists", Path, metavar="FILE"
+            "write every scored subset to this database, a file or postgresql://…, or continue the run that "
+            "it has",
+            metavar="RUN",
         ),
     ] = None
-    steer: Annotated[
-        bool, Option("take requests from 'dagsearch watch --steer'; only your own account can send them")
-    ] = False
+    name: Annotated[Text, Option("name of the run, if the database has several", metavar="NAME")] = None
     seed: Annotated[int, Option("random seed (default: %(default)s)", int, label="seed")] = 0
     progress: Annotated[bool, Option("print only the result: no progress")] = True
 

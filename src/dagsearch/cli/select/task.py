@@ -202,12 +202,12 @@ def _selector(prepared: _Prepared) -> DAGSearchSelector:
         n_jobs=request.jobs,
         random_state=request.seed,
         verbose=int(request.progress),
-        journal=request.journal,
-        steer=request.steer,
+        storage=request.storage,
+        name=request.name,
     )
     selector._silent = True
-    # So that 'dagsearch resume' needs only the journal.
-    selector._asked_by = {"select": request.to_json()}
+    # So that 'dagsearch resume' needs only the run. The URL of a database may hold a password.
+    selector._asked_by = {"select": replace(request, storage=None, name=None).to_json()}
     return selector
 
 
