@@ -49,9 +49,9 @@ def measured(chosen: Any) -> float:
 
 def ours(folder: Path) -> None:
     """The page of both searches."""
-    ds.maximize(pipeline, budget=40, seed=0, journal=folder / "pipeline.db")
+    ds.maximize(pipeline, budget=40, seed=0, storage=folder / "pipeline.db")
     sensors = ds.problems.Subsets(SENSORS, 10, reward=measured)
-    ds.search(sensors, budget=60, seed=0, journal=folder / "sensors.db")
+    ds.search(sensors, budget=60, seed=0, storage=folder / "sensors.db")
     for study, (name, width) in WINDOWS.items():
         written = Report.of_journals(folder / f"{study}.db").write(folder / f"{study}.html")
         with opened(written.as_uri(), width) as page:

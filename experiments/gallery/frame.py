@@ -1,4 +1,4 @@
-"""What all applications share: the command, a run with a journal, and the comparison of methods."""
+"""What all applications share: the command, a run with storage, and the comparison of methods."""
 
 import argparse
 import hashlib
@@ -50,7 +50,7 @@ def parser(
     made.add_argument("--seed", type=int, default=0, help="random seed (default: %(default)s)")
     made.add_argument("--seeds", type=int, help="runs of each method compared (default: 5; small: 1)")
     made.add_argument("--small", action="store_true", help="a small version, which takes seconds")
-    made.add_argument("--fresh", action="store_true", help="delete the journal of an earlier run first")
+    made.add_argument("--fresh", action="store_true", help="delete an earlier run first")
     made.add_argument(
         "--out",
         type=Path,
@@ -84,25 +84,25 @@ def parsed(made: argparse.ArgumentParser, arguments: Sequence[str] | None) -> ar
 def solve(
     search: Callable[..., ds.Result], what: Any, options: argparse.Namespace, **settings: Any
 ) -> ds.Result | None:
-    """``search(what, ...)`` with a bar and a journal; after Ctrl-C the result so far.
+    """``search(what, ...)`` with a bar and storage; after Ctrl-C the result so far.
 
     ``search`` is ``ds.search``, ``ds.maximize`` or ``ds.minimize``, and ``what`` is its first argument.
     ``None`` if it was interrupted before the first evaluation.
     """
-    journal = options.out / "run.journal"
+    storage = options.out / "run.db"
     if getattr(options, "jobs", 1) != 1:
         settings["n_jobs"] = options.jobs
     if options.fresh:
-        journal.unlink(missing_ok=True)
+        storage.unlink(missing_ok=True)
     try:
         return search(
-            what, options.budget, seed=options.seed, journal=journal, progress=sys.stderr.isatty(), **settings
+            what, options.budget, seed=options.seed, storage=storage, progress=sys.stderr.isatty(), **settings
         )
     except ds.SearchInterrupted as interruption:
         count = len(interruption.result.history)
         print(f"\nStopped after {count} evaluations; the same command continues.", file=sys.stderr)
         return interruption.result if count else None
-    except ds.JournalError as error:
+    except ds.StorageError as error:
         raise SystemExit(
             f"{error}\nTo begin again, add --fresh; to keep both runs, add --out DIR."
         ) from error

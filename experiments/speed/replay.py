@@ -1,4 +1,4 @@
-"""Time to resume from a long journal."""
+"""Time to resume a long run from its storage."""
 
 import tempfile
 import time
@@ -33,12 +33,12 @@ def _seconds(name: str, evaluations: int) -> dict[str, float]:
 
     problem = Subsets(64, 10, reward, positions=np.indices((8, 8)).reshape(2, -1).T)
     with tempfile.TemporaryDirectory() as folder:
-        journal = Path(folder) / "run.db"
-        search = _MAKERS[name](problem, seed=SEED, journal=journal)
+        storage = Path(folder) / "run.db"
+        search = _MAKERS[name](problem, seed=SEED, storage=storage)
         began = time.process_time()
         search.run(evaluations)
         ran = time.process_time() - began
         search.close()
         began = time.process_time()
-        Search.resume(journal, problem).close()
+        Search.resume(storage, problem).close()
         return {"run_s": ran, "replay_s": time.process_time() - began}

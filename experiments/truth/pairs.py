@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 
 from dagsearch._internal.typing import BoolArray, FloatArray
-from dagsearch.journal.encoding import Part
-from dagsearch.journal.record import Record, Told
+from dagsearch.storage.encoding import Part
+from dagsearch.storage.record import Record, Told
 from dagsearch.methods import default_initial
 from dagsearch.problem import Problem
 from dagsearch.problems import Choices, Subsets

@@ -41,7 +41,7 @@ class Session(ABC, Generic[P]):
     def try_ask(self) -> P | None:
         """The next proposal; one whose evaluation was cut off comes first.
 
-        ``None`` if another process of the run was faster, so that it must be decided again.
+        ``None`` if another process has asked since the search has caught up, so that it must be decided again.
         """
 
     @abstractmethod
@@ -84,6 +84,7 @@ class Session(ABC, Generic[P]):
         found = list[P]()
         try:
             while len(found) < (n or 1):
+                self.log.catch_up()
                 if (proposal := self.try_ask()) is not None:
                     found.append(proposal)
         except SearchExhausted:

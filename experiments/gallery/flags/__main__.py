@@ -32,7 +32,7 @@ class Measured:
         return -math.log(measured(arguments))
 
     def identity(self) -> str:
-        """A journal belongs to one measure, one compiler and one version of the programs."""
+        """A run belongs to one measure, one compiler and one version of the programs."""
         texts = [source.read_text() for source in self.compiler.sources]
         return f"{self.measure} {self.compiler.version} {frame.digest(texts)}"
 

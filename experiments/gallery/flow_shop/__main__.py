@@ -45,7 +45,7 @@ class Schedule:
         return -makespan(self._times, order)
 
     def identity(self) -> str:
-        """A digest of the processing times: a journal continues with the same ones only."""
+        """A digest of the processing times: a run continues with the same ones only."""
         return frame.digest([repr(self._times)])
 
 

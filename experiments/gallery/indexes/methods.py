@@ -51,7 +51,7 @@ class Saving:
         return math.log(self._base / self._planner.cost(chosen))
 
     def identity(self) -> str:
-        """What the rewards depend on: a journal continues only with the same queries and data."""
+        """What the rewards depend on: a run continues only with the same queries and data."""
         return frame.digest([*self._planner.queries, repr(self._planner.sizes), repr(self._base)])
 
 

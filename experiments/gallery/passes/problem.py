@@ -93,10 +93,10 @@ class PassOrder:
     def _expected(self) -> bytes:
         return programs.printed(self._bitcode)
 
-    # For a journal ---------------------------------------------------------------------------------------
+    # For storage -----------------------------------------------------------------------------------------
 
     def identity(self) -> str:
-        """A journal belongs to one program and one LLVM."""
+        """A run belongs to one program and one LLVM."""
         return f"{self.llvm.library} {frame.digest([self._bitcode.hex(), *self.llvm.passes])}"
 
     def encode(self, module: Module) -> Any:

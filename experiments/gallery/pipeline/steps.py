@@ -121,7 +121,7 @@ class Score:
         return self.of(plan(choose, self.table.is_classification))
 
     def identity(self) -> str:
-        """What distinguishes this function from that of another table, for the journal."""
+        """What distinguishes this function from that of another table, for storage."""
         return self.table.digest()
 
     def of(self, chosen: Plan) -> float:

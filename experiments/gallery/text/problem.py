@@ -96,10 +96,10 @@ class Continuation:
         """The continuation that a complete state stands for."""
         return text.added + text.characters[0]
 
-    # For a journal ---------------------------------------------------------------------------------------
+    # For storage -----------------------------------------------------------------------------------------
 
     def identity(self) -> str:
-        """A journal belongs to one prompt and one length."""
+        """A run belongs to one prompt and one length."""
         return frame.digest([self.prompt, str(self.length), self.model.characters])
 
     def encode(self, text: Text) -> Any:

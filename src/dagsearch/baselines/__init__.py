@@ -70,9 +70,10 @@ def uct(problem: Problem, *, c: float = 2.0**0.5, standardize: int = 0, seed: Se
     return ucd(as_tree(problem), c=c, standardize=standardize, seed=seed)
 
 
-def random_search(problem: Problem, *, standardize: int = 0, seed: Seed = None) -> Search:
-    """Uniformly random leaves."""
-    return Search(problem, scores=NoScores(), proposers=Random(), standardize=standardize, seed=seed)
+def random_search(problem: Problem, *, standardize: int = 0, seed: Seed = None, **storage: Any) -> Search:
+    """Uniformly random leaves; ``storage=`` and ``name=`` as for :class:`dagsearch.Search`."""
+    parts = {"scores": NoScores(), "proposers": Random(), "standardize": standardize}
+    return Search(problem, **parts, seed=seed, **storage)
 
 
 def uct_rave(

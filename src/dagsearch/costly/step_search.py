@@ -65,7 +65,6 @@ class StepSearch(Session[StepProposal]):
     # Asking and telling ----------------------------------------------------------------------------------
 
     def try_ask(self) -> StepProposal | None:
-        self.log.catch_up()
         if (left := self.data.next_offered() or self.log.take_over()) is not None:
             assert isinstance(left, StepProposal)
             return left

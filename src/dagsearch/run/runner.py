@@ -201,9 +201,14 @@ class Runner(Generic[T]):
         busy = [*(one.proposal for one in self._running), *self._elsewhere]
         return self._total - self._spent() - sum(one.cost for one in busy)
 
+    def _may_start(self) -> bool:
+        """Whether a worker is free and something is left of the budget, after what others have asked."""
+        self._search.log.catch_up()
+        return self._left > 0 and len(self._running) < self._pool.workers()
+
     def _start_evaluations(self) -> bool:
         """Start evaluations until all workers are busy; returns whether any evaluation is running."""
-        while self._left > 0 and len(self._running) < self._pool.workers():
+        while self._may_start():
             try:
                 if self._running:  # something is evaluated, however little time there is
                     self._search.deadline.check()
