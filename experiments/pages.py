@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from experiments import speed
-from experiments.benchmarks import forecast, load
+from experiments.benchmarks import forecast
 from experiments.benchmarks import tables as benchmarks
 from experiments.gallery import frame, passes, text
 from experiments.general import page as general
@@ -33,7 +33,7 @@ def parts() -> dict[str, Mapping[str, str]]:
         "speed.md": speeds.tables(speeds.read(RESULTS / "speed", list(speed.MEASUREMENTS))),
         "beyond.md": beyond,
         "selectors.md": beyond,
-        "parallel.md": {**beyond, "load": load.table(read_rows(RESULTS / "load" / "load.csv.gz"))},
+        "runs.md": beyond,
         "costly.md": {
             "passes": passes.means(orders),
             "merging": passes.merging(orders),

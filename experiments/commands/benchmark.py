@@ -23,11 +23,10 @@ _NAMES = (
     "general",
     "speed",
     "forecast",
-    "load",
 )
 _OUT = Path("results/beyond")
 _GENERAL = ("methods", "problems", "seeds", "keep")
-_OWN_FOLDER = ("general", "speed", "forecast", "load")
+_OWN_FOLDER = ("general", "speed", "forecast")
 
 _ABOUT = (
     "synthetic: 15 choose 5. digits: 10 of 64 pixels, with the peers of '.[benchmark]' "
@@ -41,10 +40,7 @@ _ABOUT = (
     "cores, into results/general). "
     "speed: what a step costs, for docs/speed.md (ten minutes on one core, into results/speed). "
     "forecast: how often the intervals of "
-    "Search.forecast hold, for docs/watching.md (two minutes on one core, into results/forecast). "
-    "load: a long run with a journal "
-    "while workers are killed, join and leave, for docs/parallel.md (20 minutes on two cores, into "
-    "results/load)."
+    "Search.forecast hold, for docs/watching.md (two minutes on one core, into results/forecast)."
 )
 
 
@@ -65,8 +61,7 @@ def add_parser(commands: "Commands") -> None:
         "--only",
         nargs="+",
         metavar="MEASUREMENT",
-        help="speed: run only these measurements, such as growth and memory; load: only these kinds of "
-        "workers, processes or Dask",
+        help="speed: run only these measurements, such as growth and memory",
     )
     benchmark.add_argument("--no-peers", action="store_true", help="digits: leave out other packages")
     general = benchmark.add_argument_group("options of general")
@@ -76,9 +71,6 @@ def add_parser(commands: "Commands") -> None:
     general.add_argument(
         "--keep", action="store_true", help="take what is not run now from the results that --out has"
     )
-    benchmark.add_argument_group("options of load").add_argument(
-        "--evaluations", type=positive, metavar="N", help="number of evaluations (default: 20,000)"
-    )
     add_network_options(benchmark.add_argument_group("options of mnist"))
     benchmark.set_defaults(run=run)
 
@@ -86,12 +78,11 @@ def add_parser(commands: "Commands") -> None:
 def run(options: argparse.Namespace) -> int:
     """Run one benchmark; returns the exit code."""
     from experiments import benchmarks, general, speed
-    from experiments.benchmarks import forecast, load
+    from experiments.benchmarks import forecast
 
     refused = [] if options.name == "mnist" else ["data", "weights", "device"]
     refused += [] if options.name == "digits" else ["no_peers"]
     refused += [] if options.name == "general" else _GENERAL
-    refused += [] if options.name == "load" else ["evaluations"]
     if options.name in _OWN_FOLDER and options.out == _OUT:
         options.out = Path("results") / options.name
     if options.name == "general":
@@ -114,11 +105,6 @@ def run(options: argparse.Namespace) -> int:
     if options.name == "forecast":
         measured = partial(forecast.run, jobs=options.jobs, quick=options.quick)
         return carry_out(options, [*refused, "only"], measured, forecast.summary)
-    if options.name == "load":
-        size = load.QUICK if options.quick else load.Size()
-        size = size._replace(evaluations=options.evaluations or size.evaluations)
-        disturb = partial(load.run, size, options.only or (), options.out)
-        return carry_out(options, refused, disturb, load.summary)
     return carry_out(
         options,
         [*refused, "only"],

@@ -74,7 +74,7 @@ def test_measurements_on_disk_are_shared_by_processes_and_survive(tmp_path):
         "from functools import cache": "import dagsearch as ds, joblib, os, pathlib, tempfile",
         "@cache ": '@joblib.Memory("measured", verbose=0).cache ',
         "    stiffness, density =": "    os.close(tempfile.mkstemp(dir=calls)[0])\n    stiffness, density =",
-        "known=known)": 'known=known, n_jobs=2, journal=f"{weight}.db")',
+        "known=known)": 'known=known, n_jobs=2, storage=f"{weight}.db")',
     }
     code = block_with(ROOT / "docs" / "faq.md", "pareto =")
     for before, after in changes.items():
@@ -96,7 +96,7 @@ def test_measurements_on_disk_are_shared_by_processes_and_survive(tmp_path):
 def test_every_block_is_of_a_kind_that_is_run():
     kinds = {(page.name, kind) for page in PAGES for kind, _ in BLOCK.findall(page.read_text())}
     # What runs on a cluster of several machines is tested with one of several processes.
-    assert {kind for name, kind in kinds if name != "parallel.md"} <= {"python", "sh"}
+    assert {kind for name, kind in kinds if name != "runs.md"} <= {"python", "sh"}
 
 
 def test_ci_runs_the_two_commands_of_the_readme():
@@ -181,7 +181,7 @@ def test_the_version_is_one():
 
 
 def test_every_test_that_the_promises_name_exists():
-    promises = (ROOT / "docs" / "durability.md").read_text().partition("## What is promised")[2]
+    promises = (ROOT / "docs" / "runs.md").read_text().partition("## What is promised")[2]
     named = set(re.findall(r"`(test_\w+)(?:\.py)?`", promises))
     files = list((ROOT / "tests").glob("**/*.py"))
     there = {
@@ -191,9 +191,6 @@ def test_every_test_that_the_promises_name_exists():
     assert named <= there | {file.stem for file in files}
     for promise in re.split(r"^\d+\. ", promises, flags=re.MULTILINE)[1:]:
         assert re.search(r"`test_\w+(\.py)?`", promise), promise
-    rules = (ROOT / "tests" / "durable" / "attacks" / "machine.py").read_text()
-    for rule in re.findall(r"`attacks`: `(\w+)`", promises):
-        assert f"def {rule}(" in rules
 
 
 def test_the_site_has_every_page_in_its_navigation():

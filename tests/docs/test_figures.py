@@ -139,7 +139,7 @@ def test_the_text_of_the_indexes_says_what_its_runs_say():
 
 
 def test_batches_in_the_text():
-    page, rows = text_of("docs/parallel.md"), read_rows(RESULTS / "beyond" / "batches.csv.gz")
+    page, rows = text_of("docs/runs.md"), read_rows(RESULTS / "beyond" / "batches.csv.gz")
     (busy,) = [row.value for row in rows if row.method == "8 workers"]
     assert f"the workers are busy for {busy:.2f} of the time" in page
 
@@ -154,20 +154,6 @@ def test_batches_in_the_text():
 def test_number_of_searches_behind_the_table_of_effects():
     rows = read_rows(RESULTS / "truth" / "pairs.csv.gz")
     assert f"({len({row.round for row in rows})} searches each)" in text_of("docs/watching.md")
-
-
-def test_costs_of_watching():
-    about = json.loads((RESULTS / "watching" / "watching.json").read_text())
-    page, following = text_of("docs/watching.md"), about["following"]
-    assert f"read and shown in {following['processor seconds to read and show']:.1f} s" in page
-    assert f"takes {following['processor seconds of an update']:.2f} s" in page
-    assert f"at most {about['keeping up']['seconds behind, at most']:.1f} s old" in page
-    processor = about["watched / not watched"]["processor"]
-    low, high = processor["90% interval"]
-    assert (
-        f"{processor['ratio']} times the processor time while it is watched (90% interval {low} to {high}"
-        in page
-    )
 
 
 @pytest.mark.parametrize(

@@ -50,7 +50,7 @@ def test_pages_show_the_results(parts):
 
 
 def test_every_table_has_one_place(parts):
-    beyond = ("beyond.md", "selectors.md", "parallel.md")  # these share their tables
+    beyond = ("beyond.md", "selectors.md", "runs.md")  # these share their tables
     texts = {page: (pages.DOCS / page).read_text() for page in parts}
     for page, made in parts.items():
         where = [texts[other] for other in (beyond if page in beyond else (page,))]
