@@ -45,8 +45,15 @@ class Log:
         """
         return next(self._numbers)
 
-    def told(self, evaluation: Evaluation, proposal: Proposal | None, outcome: Any, note: Any) -> bool:
-        """A reward is told, perhaps of a pending proposal.
+    def told(
+        self,
+        evaluation: Evaluation,
+        proposal: Proposal | None,
+        outcome: Any,
+        note: Any,
+        by_leaf: bool = False,
+    ) -> bool:
+        """A reward is told, perhaps of a pending proposal; ``by_leaf`` if only its leaf was named.
 
         ``outcome`` is the reward's noise variance, if it was told; with costly steps, the step.
         """

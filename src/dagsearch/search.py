@@ -83,7 +83,7 @@ class Search(Session[Proposal]):
         Source of all randomness: proposal number i draws from ``numpy.random.default_rng([seed, i])``.
     storage : path or URL, optional
         Database that logs every event: the path of an SQLite file, or ``postgresql://…``. If it has the run
-        already, this search continues it, also while other processes do. ``docs/durability.md`` says what is
+        already, this search continues it, also while other processes do. ``docs/runs.md`` says what is
         promised.
     name : str, optional
         Name of the run in the database; by default the database has one run.
@@ -149,7 +149,6 @@ class Search(Session[Proposal]):
 
     @one_thread()
     def try_ask(self) -> Proposal | None:
-        self.log.catch_up()
         if (left := self.data.next_offered() or self.log.take_over()) is not None:
             return left
         with self.log.deciding():
@@ -265,7 +264,7 @@ class Search(Session[Proposal]):
             leaf, actions, reward, seconds, predicted=predicted, known=known, row=row
         )
         # Before anything is learnt: the reward has been paid for.
-        if not self.log.told(evaluation, asked, noise, note):
+        if not self.log.told(evaluation, asked, noise, note, by_leaf=proposal is None):
             self.log.catch_up()  # another process has taken the leaf over, and told it first
             return next(one for one in reversed(self.history) if self.space.same(one.leaf, leaf))
         with self.log.deciding():

@@ -36,7 +36,20 @@ _BUSY, _TRIES = 20.0, 4
 # Number of events that are read at once.
 _CHUNK = 2_000
 # File systems of other machines, on which SQLite does not lock reliably.
-_NETWORK = {"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ceph", "lustre", "gpfs", "beegfs", "fuse.sshfs"}
+_NETWORK = {
+    "nfs",
+    "nfs4",
+    "cifs",
+    "smb3",
+    "smbfs",
+    "9p",
+    "afs",
+    "ceph",
+    "lustre",
+    "gpfs",
+    "beegfs",
+    "fuse.sshfs",
+}
 
 _TABLES = (
     """CREATE TABLE IF NOT EXISTS run (
@@ -149,7 +162,7 @@ class Database:
             except self._busy as error:  # nothing was written yet
                 self.close()
                 if tried == _TRIES:
-                    raise StorageError(f"cannot write to {self.where} ({error})") from error
+                    raise self._explained(error) from error
                 time.sleep(0.1 * tried)
             except self._errors as error:
                 raise self._explained(error) from error
@@ -165,11 +178,14 @@ class Database:
             raise
 
     def _select(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
-        """The rows that one statement gives, if it gives any."""
+        """The rows that one statement gives."""
+        return self._tried(lambda: list(self._execute(statement, *values).fetchall()))
+
+    def _tried(self, act: Callable[[], T]) -> T:
+        """What a function returns that reads, or writes by one statement; if the connection breaks, again."""
         for tried in range(1, _TRIES + 1):
             try:
-                found = self._execute(statement, *values)
-                return list(found.fetchall()) if found.description else []
+                return act()
             except self._errors as error:
                 self.close()
                 if tried == _TRIES or not isinstance(error, self._busy):
@@ -197,11 +213,15 @@ class Database:
 
     def runs(self) -> list[Header]:
         """All runs, the oldest first."""
-        rows = self._select("SELECT name, created, version, problem, settings FROM run ORDER BY created, name")
+        rows = self._select(
+            "SELECT name, created, version, problem, settings FROM run ORDER BY created, name"
+        )
         try:
             return [Header(*row[:3], json.loads(row[3]), json.loads(row[4])) for row in rows]
         except (TypeError, ValueError) as error:
-            raise StorageError(f"{self.where} is damaged: the table of runs cannot be read ({error})") from error
+            raise StorageError(
+                f"{self.where} is damaged: the table of runs cannot be read ({error})"
+            ) from error
 
     def run(self, name: str | None = None) -> Header:
         """The run with a name, or the only one; raises :class:`StorageError` if there is none."""
@@ -287,18 +307,21 @@ class Database:
 
     def beat(self, run: str, worker: str) -> None:
         """Note that a process is at work, by one statement that waits for no other process's heartbeat."""
-        self._select(
-            "INSERT INTO worker VALUES (?, ?, ?) ON CONFLICT (run, name) DO UPDATE SET beat = excluded.beat",
-            *(run, worker, self._now()),
+        self._tried(
+            lambda: self._execute(
+                "INSERT INTO worker VALUES (?, ?, ?) ON CONFLICT (run, name) DO UPDATE SET beat = excluded.beat",
+                *(run, worker, self._now()),
+            )
         )
 
     def leave(self, run: str, worker: str) -> None:
         """Note that a process is no longer at work."""
-        self._select("DELETE FROM worker WHERE run = ? AND name = ?", run, worker)
+        self._tried(lambda: self._execute("DELETE FROM worker WHERE run = ? AND name = ?", run, worker))
 
     def silence(self, run: str) -> dict[str, float]:
         """Seconds since each process last said that it is at work."""
-        rows, now = self._select("SELECT name, beat FROM worker WHERE run = ?", run), self._now()
+        beats = "SELECT name, beat FROM worker WHERE run = ?"
+        rows, now = self._tried(lambda: (self._execute(beats, run).fetchall(), self._now()))
         return {name: max(0.0, now - beat) for name, beat in rows}
 
     @property
@@ -312,7 +335,7 @@ def _text(body: Mapping[str, Any]) -> str:
 
 
 def _checksum(row: tuple[Any, ...]) -> str:
-    return hashlib.sha256(json.dumps(row).encode()).hexdigest()[:32]
+    return hashlib.sha256(json.dumps(row, default=repr).encode()).hexdigest()[:32]
 
 
 class SQLite(Database):
@@ -339,8 +362,16 @@ class SQLite(Database):
             check_same_thread=False,
             uri=True,
         )
+        tables = {
+            name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+        }
+        if tables and not {"run", "event", "worker"} <= tables:
+            connection.close()
+            raise sqlite3.DatabaseError("not a database of dagsearch")
         if self._write_allowed:
-            connection.execute("PRAGMA journal_mode = WAL")  # readers and the writer do not wait for each other
+            connection.execute(
+                "PRAGMA journal_mode = WAL"
+            )  # readers and the writer do not wait for each other
             connection.execute("PRAGMA synchronous = FULL")
         return connection
 
@@ -374,7 +405,9 @@ class PostgreSQL(Database):
         try:
             import psycopg
         except ModuleNotFoundError as error:
-            raise StorageError("storage in PostgreSQL needs psycopg: pip install 'dagsearch[postgres]'") from error
+            raise StorageError(
+                "storage in PostgreSQL needs psycopg: pip install 'dagsearch[postgres]'"
+            ) from error
         self._url, self._errors, self._busy = url, (psycopg.Error,), (psycopg.OperationalError,)
         try:
             known = psycopg.conninfo.conninfo_to_dict(url)

@@ -82,7 +82,7 @@ class StateCodec:
             return encoded
         except (TypeError, ValueError) as error:
             raise ProblemError(
-                f"the state {state!r} cannot be kept in a journal ({error}): give the problem encode(state), "
+                f"the state {state!r} cannot be stored ({error}): give the problem encode(state), "
                 "which returns types that JSON has, and decode(encoded)"
             ) from error
 

@@ -77,10 +77,13 @@ class LeafEvents:
         """What a tell says, with the belief about the reward just before; ``outcome`` is its noise."""
         search, row = self._search, evaluation.row
         predicted = search.posterior.of_reward(row, outcome)
-        unasked = proposal is not None and proposal.number < 0
+        other_way = (
+            search.space.by_run is None and proposal is not None and evaluation.actions != proposal.actions
+        )
+        own_way = proposal is not None and (proposal.number < 0 or other_way)
         return {
             "leaf": self.codec.encode(search.index.states[row]),
-            "actions": numbered(search.problem, proposal.actions) if proposal and unasked else None,
+            "actions": numbered(search.problem, evaluation.actions or ()) if own_way else None,
             "reward": evaluation.reward,
             "noise": outcome,
             "seconds": evaluation.seconds,
@@ -134,7 +137,9 @@ class LeafEvents:
 
     def _repeat_tell(self, event: Event, body: Body) -> None:
         leaf, evaluated = self.codec.decode(body["leaf"]), self._pending(body["ask"])
-        if evaluated is None and body["actions"] is not None:
+        if body.get("by_leaf") is True:
+            evaluated = None
+        elif body["actions"] is not None:  # another way to the leaf than the one that was asked for
             evaluated = Proposal(*self._walked(body))
         self._search.without_fantasies()
         with suppress(CovarianceError):  # this reward was refused in the recorded run, too

@@ -79,7 +79,7 @@ class RunLog(Log):
         self._looked = -math.inf
         self._lost_after = LOST_AFTER
         self._heart = _Heart(database, self.name, self.worker)
-        self._finalizer = weakref.finalize(self, self._heart.stop)
+        self._finalizer = weakref.finalize(self, _leave, self._heart, database)
         if any(map(self._is_alive, self._others())) and database.is_on_network:
             self.close()
             raise StorageError(
@@ -101,7 +101,9 @@ class RunLog(Log):
         except (StorageError, TypeError, ValueError) as error:
             lost = f"the next event ({kind}) was not written"
             if "reward" in body:
-                lost = f"the reward {body['reward']!r} of {body['leaf']} was not written: tell it after resuming"
+                lost = (
+                    f"the reward {body['reward']!r} of {body['leaf']} was not written: tell it after resuming"
+                )
             self.broken = f"{error}. Everything before is safe; {lost}"
             raise StorageError(self.broken) from error
         except BaseException as error:
@@ -138,11 +140,19 @@ class RunLog(Log):
             self._owners[number] = self.worker
         return number
 
-    def told(self, evaluation: Evaluation, proposal: Proposal | None, outcome: Any, note: Any) -> bool:
+    def told(
+        self,
+        evaluation: Evaluation,
+        proposal: Proposal | None,
+        outcome: Any,
+        note: Any,
+        by_leaf: bool = False,
+    ) -> bool:
         if self._repeated is not None:
             return True
         asked = None if proposal is None or proposal.number < 0 else proposal.number
         body = {"ask": asked, **self._events.tell(evaluation, proposal, outcome), "note": note_to_json(note)}
+        body |= {"by_leaf": True} if by_leaf else {}
         claim = None if asked is None else f"told {asked}"
         if self._append("tell", body, claim) is not None:
             return True
@@ -193,12 +203,13 @@ class RunLog(Log):
     def answer(self, request: int, refused: str | None) -> bool:
         """Say what becomes of a request; false if another process has said so already."""
         self.steering.wanted.pop(request, None)
-        return self._append("answer", {"request": request, "refused": refused}, f"request {request}") is not None
+        return (
+            self._append("answer", {"request": request, "refused": refused}, f"request {request}") is not None
+        )
 
     def close(self) -> None:
         """Leave the run: its other processes take over what is pending here."""
         self._finalizer()
-        self.database.close()
 
     # Reading ------------------------------------------------------------------------------------------
 
@@ -209,10 +220,10 @@ class RunLog(Log):
         events = list(self.database.events(self.name, self._seen))
         for event, follower in zip_longest(events, events[1:]):
             self._seen = event.number
-            self.steering.add(event, self._search.spent - self._search.data.known)
+            with self._explaining(event):
+                self.steering.add(event, self._search.spent - self._search.data.known)
             if event.worker == self.worker or event is self._consumed:
                 continue
-            self._take_notice(event)
             learnt = follower if follower is not None and follower.kind == "learnt" else None
             # Nothing is learnt after the last event if its process is about to, or has died before it could.
             is_open = follower is None and not self._is_alive(event.worker)
@@ -225,7 +236,17 @@ class RunLog(Log):
     def _repeat(self, event: Event) -> None:
         try:
             self._repeated = event
-            self._events.repeat(event)
+            with self._explaining(event):
+                self._take_notice(event)
+                self._events.repeat(event)
+        finally:
+            self._repeated = self._learnt = None
+
+    @contextmanager
+    def _explaining(self, event: Event) -> Iterator[None]:
+        """While entered, an error names the event that is malformed, or not of this problem."""
+        try:
+            yield
         except StorageError:
             raise
         except Exception as error:
@@ -233,8 +254,6 @@ class RunLog(Log):
                 f"event {event.number} ({event.kind}) of {self.database.where} cannot be repeated "
                 f"({type(error).__name__}: {error}): it belongs to another problem, or to another version of it"
             ) from error
-        finally:
-            self._repeated = self._learnt = None
 
     def _take_notice(self, event: Event) -> None:
         """Note who evaluates what."""
@@ -248,8 +267,11 @@ class RunLog(Log):
     # Processes at work ------------------------------------------------------------------------------
 
     def take_over(self) -> Proposal | None:
-        for proposal in self._search.pending:
-            if self._is_alive(self._owners.get(proposal.number, "")):
+        lost = [one for one in self._search.pending if not self._is_alive(self._owners.get(one.number, ""))]
+        if lost:
+            self.catch_up()  # with the last that its process has told
+        for proposal in lost:
+            if not any(proposal is one for one in self._search.pending):
                 continue
             taken = self._takeovers.get(proposal.number, 0)
             if self._append("take", {"ask": proposal.number}, f"take {proposal.number} {taken}") is None:
@@ -295,6 +317,11 @@ def is_alive(worker: str, silence: Mapping[str, float], lost_after: float = LOST
     except (OSError, ValueError):  # of another user
         pass
     return True
+
+
+def _leave(heart: "_Heart", database: Database) -> None:
+    heart.stop()
+    database.close()
 
 
 class _Heart:

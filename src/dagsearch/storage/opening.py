@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from dagsearch._internal.threads import one_thread
 from dagsearch.errors import StorageError
 from dagsearch.problem import Problem, has_costly_steps
-from dagsearch.storage.database import database_of
+from dagsearch.storage.database import Header, database_of
 from dagsearch.storage.fingerprint import check_same, fingerprint, settings_of
 from dagsearch.storage.log import RunLog
 
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 Storage = str | PathLike[str]
 """A path, or a URL ``postgresql://…``."""
+# What the settings of a run hold.
+_SETTINGS = {"made_by": str, "arguments": dict, "given": list, "parts": dict, "leaves": dict, "seed": int}
 
 
 @one_thread()  # as in the run itself
@@ -47,7 +49,7 @@ def attach(
     settings, problem = settings_of(search, made_by, arguments), fingerprint(search.space)
     database = database_of(storage, write=True)
     try:
-        header = database.begin(name, __version__, problem, settings)
+        header = _checked(database.begin(name, __version__, problem, settings), database.where)
         check_same(header, search, database.where)
         search.seed = header.settings["seed"]
         log = RunLog(search, database, header)
@@ -58,6 +60,15 @@ def attach(
         database.close()
         raise
     search.data.continue_clock()
+
+
+def _checked(header: Header, where: str) -> Header:
+    """The same header; raises if it was damaged."""
+    settings = header.settings if isinstance(header.settings, dict) else {}
+    sound = all(isinstance(settings.get(name), kind) for name, kind in _SETTINGS.items())
+    if not sound or not isinstance(header.problem, dict):
+        raise StorageError(f"{where} is damaged: the settings of run {header.name!r} were changed")
+    return header
 
 
 def has_begun(storage: Storage | None, name: str | None = None) -> bool:
@@ -77,7 +88,7 @@ def resume(
     """The search of a run, composed as it was, after all events of the run."""
     database = database_of(storage)
     try:
-        header = database.run(name)
+        header = _checked(database.run(name), database.where)
     finally:
         database.close()
     settings = header.settings
