@@ -22,6 +22,7 @@ from dagsearch.problem import Problem
 from dagsearch.space import Space
 from support.browser import running_browser
 from support.clock import Clock
+from support.postgres import fresh, postgres, storage  # noqa: F401 fixtures
 
 ROOT = Path(__file__).parents[1]
 
@@ -39,8 +40,6 @@ def compiled_sources(folder: Path) -> str:
 
 # Before Numba is imported, here and in all processes that tests start.
 os.environ["NUMBA_CACHE_DIR"] = str(ROOT / "build" / "compiled" / compiled_sources(ROOT / "src"))
-
-collect_ignore = ["support/without_fcntl.py"]  # a plugin that must be imported before the library
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

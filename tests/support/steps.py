@@ -195,3 +195,27 @@ class WalkToTheEnd(Walk):
     def expand(self, at, action):
         found = super().expand(at, action)
         return found if max(found.state) == 4 else ds.Step(found.state, found.gain)
+
+
+class Samples:
+    """Children by an iterator that names letters; good texts have many different ones.
+
+    A sampler names others in every process, at a price; otherwise a state's letters are always the same.
+    """
+
+    def __init__(self, count=4, sampler=None):
+        self.count, self.sampler, self.taken, self.drawn = count, sampler, [], 0
+
+    def root(self):
+        return ds.Step("", value=0.0)
+
+    def actions(self, text):
+        rng = np.random.default_rng([*text.encode(), 7]) if self.sampler is None else self.sampler
+        letters = rng.integers(97, 97 + 6, size=self.count + len(text) % 2)  # some come twice
+        for letter in letters if len(text) < 4 else ():
+            self.drawn += 1
+            yield chr(letter) if self.sampler is None else f"{chr(letter)}{self.drawn}"
+
+    def expand(self, text, letter):
+        self.taken.append((text, letter))
+        return ds.Step(text + letter[0], value=float(len(set(text + letter[0]))))

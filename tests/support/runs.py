@@ -1,0 +1,95 @@
+"""What tests of stored runs read, copy, cut and compare."""
+
+import json
+
+from dagsearch.storage.database import database_of
+from dagsearch.storage.opening import attach
+from dagsearch.storage.record import Record
+from dagsearch.storage.transfer import exported, imported
+
+
+def events(storage, *kinds, name=None):
+    """The events of a run, or those of some kinds."""
+    database = database_of(storage)
+    try:
+        found = list(database.events(database.run(name).name))
+    finally:
+        database.close()
+    return [event for event in found if not kinds or event.kind in kinds]
+
+
+def record(storage, name=None):
+    """What a reader of a run knows."""
+    database = database_of(storage)
+    try:
+        return Record.of(database, database.run(name))
+    finally:
+        database.close()
+
+
+def lines_of(storage, name=None):
+    """A run as it is exported."""
+    database = database_of(storage)
+    try:
+        return list(exported(database, database.run(name)))
+    finally:
+        database.close()
+
+
+def restored(lines, copy, name=None):
+    """Storage with an exported run."""
+    database = database_of(copy, write=True)
+    try:
+        imported(database, lines, name)
+    finally:
+        database.close()
+    return copy
+
+
+def cut_off(storage, count, copy):
+    """A copy of a run as it was after a number of events, as if its process had died then; all if ``None``."""
+    lines = lines_of(storage)
+    return restored(lines if count is None else lines[: count + 1], copy)
+
+
+def rewritten(storage, change, copy):
+    """A copy with other events, or another header, as if it had been written so."""
+    rows = [json.loads(line) for line in lines_of(storage)]
+    change(rows)
+    for number, row in enumerate(rows[1:], start=1):
+        row["number"] = number
+    return restored(map(json.dumps, rows), copy)
+
+
+def logged(search, storage):
+    """A search with storage, though its maker takes none."""
+    attach(search, storage, None, "Search", {})
+    return search
+
+
+def history(search):
+    """What was told, without the seconds."""
+    return [(e.leaf, e.actions, e.reward, e.best_reward) for e in search.history]
+
+
+def knowledge(search):
+    """All that decides what a search of leaves does next, to the last bit; looking changes nothing."""
+    search.belief(search.problem.root())  # pending leaves are left out of the belief
+    index = search.index
+    arrays = [index.table.closed]
+    if search.explored is not None:
+        search.explored.outdated()  # as before the next decision: new leaves may prove values
+        graph = search.values.graph
+        arrays += [graph.level, graph.visits, graph.count, graph.v_mean, graph.v_var]
+    index.scores.refresh()
+    arrays += index.scores.moments()
+    return [
+        history(search),
+        list(search.pending),
+        index.states,
+        *(array[: len(index.states)].tolist() for array in arrays),
+        search.portfolio.state,
+        tuple(search.posterior.units),
+        search.asked,
+        search.spent,
+    ]
