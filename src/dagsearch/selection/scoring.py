@@ -25,8 +25,8 @@ from dagsearch.data import REACH
 from dagsearch.journal.record import Scored
 from dagsearch.problem import Problem
 from dagsearch.results import Gaussian, Proposal
-from dagsearch.run.forks import only_here
 from dagsearch.run.pools import Running
+from dagsearch.run.worker import only_here
 
 
 class _Fold(NamedTuple):
