@@ -18,7 +18,6 @@ from support.problems import (
     Dying,
     Failing,
     Gated,
-    Loaded,
     Noisy,
     Poisoned,
     Raising,
@@ -265,11 +264,6 @@ def test_a_cluster_names_the_leaf_that_ends_its_workers(tmp_path):
 def test_a_client_of_a_cluster_is_an_executor(local_cluster):
     result = search_of(Sum()).run(12, executor=local_cluster._client)
     assert [evaluation.reward for evaluation in result.history] == [value(e.leaf) for e in result.history]
-
-
-def test_workers_of_a_cluster_load_the_problem_before_the_time_of_an_evaluation_begins(local_cluster):
-    result = search_of(Loaded()).run(4, executor=local_cluster, timeout=PATIENCE)
-    assert min(evaluation.reward for evaluation in result.history) > 2.0  # loaded once before
 
 
 @pytest.mark.slow

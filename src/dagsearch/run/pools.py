@@ -5,15 +5,7 @@ import os
 import pickle
 import time
 from collections.abc import Sequence
-from concurrent.futures import (
-    FIRST_COMPLETED,
-    BrokenExecutor,
-    Executor,
-    Future,
-    ProcessPoolExecutor,
-    wait,
-)
-from contextlib import suppress
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, ProcessPoolExecutor, wait
 from dataclasses import dataclass, field
 from queue import SimpleQueue
 from threading import TIMEOUT_MAX
@@ -84,20 +76,20 @@ class Pool(Protocol):
 
     def abandon(self, one: Running) -> None:
         """Wait no longer for an evaluation that may hang."""
+        return
 
     def close(self) -> None:
         """Release the resources of this run."""
+        return
 
 
-class SerialPool:
-    """One evaluation at a time, in the calling thread."""
+class SerialPool(Pool):
+    """One evaluation at a time, in the calling thread. Ctrl-C is raised at once, in :meth:`start`."""
 
     def workers(self) -> int:
-        """One."""
         return 1
 
     def start(self, problem: Problem, proposal: Proposal) -> Running:
-        """Evaluate. Ctrl-C is raised at once; any other error is kept in the future."""
         future = Future[Any]()
         try:
             with only_here():
@@ -107,17 +99,10 @@ class SerialPool:
         return Running(proposal, future)
 
     def finished(self, running: Sequence[Running], patience: float | None = None) -> list[Running]:
-        """All are."""
         return list(running)
 
-    def abandon(self, one: Running) -> None:
-        """Do nothing: it has ended."""
 
-    def close(self) -> None:
-        """Do nothing."""
-
-
-class _WaitingPool:
+class _WaitingPool(Pool):
     """What pools have in common that wait for futures, with or without a timeout."""
 
     def __init__(self, timeout: float | None, deterministic: bool) -> None:
@@ -140,7 +125,6 @@ class _WaitingPool:
         raise NotImplementedError
 
     def finished(self, running: Sequence[Running], patience: float | None = None) -> list[Running]:
-        """Wait until evaluations have ended or are late; returns these, in the order in which they began."""
         awaited = running[:1] if self._deterministic else running
         until = math.inf if patience is None else time.monotonic() + patience
         ended: list[Running] = []
@@ -158,7 +142,6 @@ class _WaitingPool:
         return ended
 
     def abandon(self, one: Running) -> None:
-        """Wait no longer for an evaluation that may hang."""
         if not one.future.cancel():
             self._give_up(one)
 
@@ -179,7 +162,7 @@ class ExecutorPool(_WaitingPool):
     executor : Executor
         An executor as in :mod:`concurrent.futures`, such as ``dask.distributed.Client(...).get_executor()``.
     timeout : float, optional
-        Seconds after which an evaluation counts as failed, from the time when it was submitted.
+        Seconds after which an evaluation counts as failed, from its submission.
     deterministic : bool
         Whether results are taken in the order in which evaluations began.
     """
@@ -191,10 +174,8 @@ class ExecutorPool(_WaitingPool):
         self._client: Any = getattr(executor, "_client", None)  # of Dask
         # By default Dask returns the cached reward if a leaf is evaluated again.
         self._settings = {} if self._client is None else {"pure": False}
-        self._loaded: Problem | None = None
 
     def workers(self) -> int:
-        """Number of workers of the executor now, plus one evaluation in advance if there are many."""
         self._stuck = [future for future in self._stuck if not future.done()]
         left = self._size() - len(self._stuck)
         if left < 1 and self._stuck:
@@ -210,30 +191,16 @@ class ExecutorPool(_WaitingPool):
             raise PoolError.of(error) from error
 
     def start(self, problem: Problem, proposal: Proposal) -> Running:
-        """Submit an evaluation to the executor."""
         try:
-            if self._client is not None and self._loaded is not problem and self._timeout < math.inf:
-                self._load(problem)
-            submitted = self._executor.submit(evaluate, problem, proposal.leaf, **self._settings)
-            return Running(proposal, submitted)
+            future = self._executor.submit(evaluate, problem, proposal.leaf, **self._settings)
+            return Running(proposal, future)
         except (BrokenExecutor, RuntimeError, OSError) as error:
             raise PoolError.of(error) from error
-
-    def _load(self, problem: Problem) -> None:
-        """Let Dask import what the problem needs before the time of an evaluation begins."""
-        self._loaded = problem
-        if self._size() > 0:
-            with suppress(Exception):  # evaluations will say what is wrong
-                self._client.run(pickle.loads, cloudpickle.dumps(problem))
-                self._client.submit(id, problem, pure=False).result()  # the scheduler loads it, too
 
     def _give_up(self, one: Running) -> bool:
         if not one.future.cancel():
             self._stuck.append(one.future)
         return True
-
-    def close(self) -> None:
-        """Leave the executor as it is: the caller owns it."""
 
 
 class ProcessPool(_WaitingPool):
@@ -258,11 +225,9 @@ class ProcessPool(_WaitingPool):
         self._problem: tuple[Problem | None, bytes] = None, b""
 
     def workers(self) -> int:
-        """Number of processes, plus one evaluation in advance if there are many."""
         return self._with_one_in_advance(self._jobs)
 
     def start(self, problem: Problem, proposal: Proposal) -> Running:
-        """Give an evaluation to the next process that is free."""
         if self._problem[0] is not problem:
             self._problem = problem, cloudpickle.dumps(problem)
         attempts = 1 if isinstance(proposal.leaf, Edge) else _ATTEMPTS  # no step is taken twice
@@ -280,7 +245,6 @@ class ProcessPool(_WaitingPool):
         return any(supervisor.give_up(cast(Evaluating, one.future)) for supervisor in self._supervisors)
 
     def close(self) -> None:
-        """End the processes, even if they are busy."""
         for supervisor in self._supervisors:
             self._waiting.put(None)
             supervisor.close()

@@ -88,11 +88,11 @@ class _Process:
 
     def kill(self) -> None:
         """End the process, whatever it does, and its programs."""
-        if hasattr(os, "killpg"):
-            with suppress(ProcessLookupError, PermissionError):  # nothing is left but, at most, a zombie
-                os.killpg(self._process.pid, signal.SIGKILL)
-        else:
+        if sys.platform == "win32":
             self._process.kill()
+        else:
+            with suppress(ProcessLookupError, PermissionError):  # at most a zombie is left
+                os.killpg(self._process.pid, signal.SIGKILL)
 
     def end(self) -> str:
         """End what is left of the process and its programs; returns how it ended."""

@@ -86,19 +86,17 @@ def only_here() -> Iterator[None]:
         yield
     finally:
         if os.getpid() != process:
-            _exit_as_script()
+            _exit(sys.exception())
 
 
-def _exit_as_script() -> None:
-    """Print the current error, if there is one, and exit with the code of a script that ends here."""
-    error, code = sys.exception(), 0
-    with suppress(BaseException):
-        if isinstance(error, SystemExit):
-            code = error.code if isinstance(error.code, int) else int(error.code is not None)
-        elif error is not None:
-            code = 1
+def _exit(error: BaseException | None) -> None:
+    """End the process as a script ends that has raised this error, or none."""
+    code = getattr(error, "code", error is not None)  # of SystemExit; otherwise whether there is an error
+    try:
+        if error is not None and not isinstance(error, SystemExit):
             traceback.print_exception(error)
-    os._exit(code & 0xFF)
+    finally:
+        os._exit(code if isinstance(code, int) else code is not None)
 
 
 def evaluated(problem: Any, leaf: State) -> Any:
@@ -112,11 +110,9 @@ def checked_outcome(found: Any, leaf: State) -> Any:
     """What :func:`evaluated` has returned; raises if it is a reward that a search cannot learn from."""
     if isinstance(leaf, Edge):
         return found
-    return (
-        (found[0], checked_reward(found[1], found[0]))
-        if isinstance(found, tuple)
-        else checked_reward(found, leaf)
-    )
+    if isinstance(found, tuple):
+        return found[0], checked_reward(found[1], found[0])
+    return checked_reward(found, leaf)
 
 
 def evaluate(problem: Problem, leaf: State) -> Outcome:
@@ -153,29 +149,28 @@ def _answer(problem: Any, leaf: bytes) -> bytes:
         return pickle.dumps((ENDED, Outcome.of(error)))
 
 
-def _connection() -> "Connection":
+def _connection() -> Any:
     """The connection to the parent. Standard input is empty from now on, for programs of evaluations too."""
     if sys.platform == "win32":
         import msvcrt
-        from multiprocessing.connection import PipeConnection
-        from multiprocessing.reduction import duplicate
+        from multiprocessing import connection, reduction
 
-        connection = PipeConnection(duplicate(msvcrt.get_osfhandle(0)))
+        parent = connection.PipeConnection(reduction.duplicate(msvcrt.get_osfhandle(0)))
     else:
-        connection = Connection(os.dup(0))
+        parent = Connection(os.dup(0))
     empty = os.open(os.devnull, os.O_RDONLY)
     os.dup2(empty, 0)
     os.close(empty)
-    return connection
+    return parent
 
 
-def _receive(connection: "Connection", messages: "SimpleQueue[tuple[bytes | None, bytes]]") -> None:
+def _receive(connection: Any, messages: "SimpleQueue[tuple[bytes | None, bytes]]") -> None:
     """Queue messages. Once the parent is gone, end this process and its programs, even in an evaluation."""
     parent = os.getppid()
     with suppress(EOFError, OSError):
         while connection.poll(_CHECK) or os.getppid() == parent:
             if connection.poll():
                 messages.put(connection.recv())
-    if hasattr(os, "killpg"):
+    if sys.platform != "win32":
         os.killpg(os.getpid(), signal.SIGKILL)
     os._exit(1)
