@@ -8,7 +8,6 @@ import importlib.util
 import json
 import logging
 import math
-import multiprocessing
 import os
 import resource
 import signal
@@ -92,13 +91,24 @@ def processes() -> Iterator[Surroundings]:
     """Processes of ``n_jobs``, of which one is killed each time."""
 
     def disturb(number: int) -> bool:
-        found = sorted(process.pid or 0 for process in multiprocessing.active_children())
+        found = sorted(filter(_is_worker, _children()))
         if not found:
             return False
         os.kill(found[0], signal.SIGKILL)  # the oldest, in most cases, so that none is killed as it starts
         return True
 
     yield Surroundings({"n_jobs": WORKERS}, disturb)
+
+
+def _children() -> list[int]:
+    """Processes that the threads of this one have started; Linux lists them."""
+    lists = [path.read_text() for path in Path("/proc/self/task").glob("*/children")]
+    return [int(child) for children in lists for child in children.split()]
+
+
+def _is_worker(process: int) -> bool:
+    """Whether a process evaluates for a search; one that has ended has no command."""
+    return b"dagsearch.run.worker" in Path(f"/proc/{process}/cmdline").read_bytes()
 
 
 @contextmanager
@@ -118,7 +128,7 @@ def cluster() -> Iterator[Surroundings]:
             local.scale(WORKERS if number % 2 else WORKERS // 2)
             return True
 
-        yield Surroundings({"executor": client.get_executor()}, disturb)
+        yield Surroundings({"executor": client}, disturb)
 
 
 KINDS = {"processes": processes, "Dask": cluster}
