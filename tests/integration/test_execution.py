@@ -12,13 +12,12 @@ import pytest
 import dagsearch as ds
 from dagsearch.errors import EvaluationError
 from dagsearch.run import pools
-from dagsearch.run.pools import PoolError, SerialPool
+from dagsearch.run.pools import PoolError
 from support.executors import cluster, processes, threads
 from support.problems import (
     Dying,
     Failing,
     Gated,
-    Loaded,
     Noisy,
     Poisoned,
     Raising,
@@ -262,19 +261,9 @@ def test_a_cluster_names_the_leaf_that_ends_its_workers(tmp_path):
     assert search.pending == ()
 
 
-@pytest.mark.slow
-def test_workers_of_a_cluster_load_the_problem_before_the_time_of_an_evaluation_begins():
-    with (
-        distributed.LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=":0") as local,
-        distributed.Client(local) as client,
-    ):
-        search = search_of(Loaded())
-        steps = search.steps(8, executor=client.get_executor(), timeout=PATIENCE)
-        next(steps)
-        local.scale(2)
-        client.wait_for_workers(2, timeout=PATIENCE)
-        list(steps)
-    assert min(evaluation.reward for evaluation in search.history) > 2.0  # loaded once before
+def test_a_client_of_a_cluster_is_an_executor(local_cluster):
+    result = search_of(Sum()).run(12, executor=local_cluster._client)
+    assert [evaluation.reward for evaluation in result.history] == [value(e.leaf) for e in result.history]
 
 
 @pytest.mark.slow
@@ -349,22 +338,6 @@ def test_sixty_four_workers():
         result = search.run(200, executor=executor)
     assert len({evaluation.leaf for evaluation in result.history}) == 200
     assert search.pending == ()
-
-
-def test_what_was_computed_here_is_a_whole_future():
-    problem = ds.problems.Subsets(4, 1, reward=lambda chosen: 1.0 / min(chosen))
-    search = ds.Search.default(problem, initial=2, seed=0)
-    proposals = {min(proposal.leaf): proposal for proposal in search.ask(4)}
-    good, bad = (SerialPool().start(problem, proposals[item]).future for item in (2, 0))
-    assert (good.done(), good.running(), good.cancel(), good.cancelled()) == (True, False, False, False)
-    assert (good.result(), good.exception(), repr(good)) == (0.5, None, "<ended with 0.5>")
-    called = []
-    good.add_done_callback(called.append)
-    assert called == [good]
-    assert isinstance(bad.exception(), ZeroDivisionError)
-    assert "ZeroDivisionError" in repr(bad)
-    with pytest.raises(ZeroDivisionError):
-        bad.result()
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -16,10 +17,10 @@ from dagsearch.journal.journal import read_events
 from dagsearch.run.pools import PoolError, ProcessPool
 from dagsearch.run.processes import ProcessDied
 from support.problems import (
-    Answering,
     Dying,
     Forking,
     Gated,
+    Loaded,
     Poisoned,
     Raising,
     Slow,
@@ -77,7 +78,7 @@ def test_a_dying_process_takes_no_other_with_it(tmp_path, pool):
     evaluations = started(pool, problem)
     wait_until(lambda: len(problem.hanging() | problem.begun()) == 4)
     bad = pool.start(Poisoned(tmp_path), ds.Proposal(POISONED, ()))
-    assert pool._processes.give_up(evaluations[0].future)  # makes room
+    pool.abandon(evaluations[0])  # makes room
     with pytest.raises(ProcessDied, match="SIGKILL, 3 times in a row"):
         bad.future.result(timeout=PATIENCE)
     problem.open()
@@ -160,15 +161,6 @@ def test_a_process_that_an_evaluation_forks_does_not_continue_the_search(how, tm
     assert shown.count("FileNotFoundError") == (7 if how == "exec" else 0)
 
 
-def test_answers_to_other_messages_are_ignored():
-    pool = ProcessPool(1, timeout=None, deterministic=False)
-    try:
-        (first,) = started(pool, Answering(), LEAVES[:1])
-        assert first.future.result(timeout=PATIENCE).get() == value(LEAVES[0])
-    finally:
-        pool.close()
-
-
 KILLED = """
 import sys
 import dagsearch as ds
@@ -238,7 +230,7 @@ def test_the_timeout_does_not_count_the_start_of_the_worker(tmp_path):
         (evaluation,) = started(pool, SlowToLoad(gate), LEAVES[:1])
         time.sleep(5 * limit)
         assert evaluation.future.began is None
-        assert not pool._is_over(evaluation)
+        assert not pool._is_late(evaluation)
         gate.touch()
         assert evaluation.future.result(timeout=PATIENCE).get() == value(LEAVES[0])
         assert evaluation.future.began >= evaluation.started + 5 * limit
@@ -255,6 +247,7 @@ def test_a_problem_that_cannot_be_loaded_there_is_an_error_of_the_pool():
 
 RUN = """
 import signal
+import subprocess
 import sys
 import dagsearch as ds
 from support.problems import Sleeping
@@ -280,3 +273,46 @@ def test_workers_and_threads_are_gone_after_a_run():
     before = threading.active_count()
     search_of(Sum()).run(6, n_jobs=2)
     wait_until(lambda: threading.active_count() == before)
+
+
+def test_the_problem_is_sent_once_to_each_worker():
+    result = search_of(Loaded()).run(8, n_jobs=2)
+    assert max(evaluation.reward for evaluation in result.history) < 2.0
+
+
+def test_a_worker_has_a_session_of_its_own_and_an_empty_standard_input():
+    problem = ds.problems.Subsets(
+        4, 2, reward=lambda chosen: float(os.getsid(0) == os.getpid() and sys.stdin.read() == "")
+    )
+    assert search_of(problem).run(1, n_jobs=1).best_reward == 1.0
+
+
+SCRIPT = """
+import os
+import sys
+import dagsearch as ds
+
+class State(tuple):
+    pass
+
+class Growing:
+    def root(self):
+        return ds.Step(State())
+
+    def actions(self, state):
+        return range(2)
+
+    def expand(self, state, action):
+        assert sys.argv[1:] == ["argument"]
+        return ds.Step(State((*state, action)), value=float(sum(state) + action))
+
+os.write(1, b"imported")
+assert type(ds.search(Growing(), 4, n_jobs=2, seed=0).best_state) is State
+"""
+
+
+def test_a_script_needs_no_main_guard_and_keeps_its_classes(tmp_path):
+    (tmp_path / "script.py").write_text(SCRIPT)
+    command = [sys.executable, tmp_path / "script.py", "argument"]
+    shown = subprocess.run(command, env=environment(), stdout=subprocess.PIPE, check=True).stdout
+    assert shown == b"imported"  # once

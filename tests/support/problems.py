@@ -4,7 +4,6 @@ import os
 import random
 import signal
 import subprocess
-import sys
 import time
 import uuid
 from collections import Counter
@@ -237,19 +236,6 @@ class Forking(Sum):
         return 1000.0
 
 
-class Answering(Sum):
-    """Evaluations send answers of their own to whoever waits for them."""
-
-    def reward(self, leaf):
-        for frame in sys._current_frames().values():
-            while frame is not None:
-                if frame.f_code.co_name == "serve":
-                    for number in (-1, 1000):
-                        frame.f_locals["connection"].send(("ended", number, None))
-                frame = frame.f_back
-        return value(leaf)
-
-
 class Programs(Sum):
     """Evaluations start programs that do not end, say which in a folder, and wait.
 
@@ -258,8 +244,7 @@ class Programs(Sum):
     folder : path
         Where a file of the process's number is made for each of them.
     how : str
-        ``"child"``: it is waited for. ``"session"``: it is in a session of its own and nobody waits.
-        ``"shell"``: it is started by a shell which has ended.
+        ``"child"``: it is a child of the process. ``"shell"``: it is started by a shell which has ended.
     dies : bool
         Whether the process that evaluates kills itself.
     """
@@ -272,7 +257,7 @@ class Programs(Sum):
         if self.how == "shell":
             os.system(f"sleep 3600 & touch {self.folder}/$!")
         else:
-            program = subprocess.Popen(["sleep", "3600"], start_new_session=self.how == "session")
+            program = subprocess.Popen(["sleep", "3600"])
             (Path(self.folder) / str(program.pid)).touch()
         if self.dies:
             os.kill(os.getpid(), signal.SIGKILL)

@@ -1,17 +1,17 @@
-"""What another process does: it evaluates leaves, and sends back something that can always be sent.
+"""What a worker does: it evaluates leaves, and sends back something that can always be sent.
 
-A worker evaluates the leaves that its parent sends, until the parent is gone.
-
-A message is a tuple of its kind, a number and its content. To the worker the kinds are :data:`PROBLEM` and
-:data:`LEAF`, with the pickled object. To the parent they are :data:`BEGUN`, :data:`ENDED` and
-:data:`UNUSABLE`, with the number of the message that they answer. Only the worker itself answers, not a
-process that an evaluation has forked.
+A worker process is sent pairs of a problem and a leaf, both pickled; the problem is ``None`` if it has not
+changed. It answers with :data:`BEGUN`, then :data:`ENDED` and an :class:`Outcome`; or with :data:`UNUSABLE`
+and the reason why it cannot load the problem.
 """
 
 import os
 import pickle
 import signal
+import sys
 import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection
 from queue import SimpleQueue
 from threading import Thread
@@ -23,14 +23,11 @@ from dagsearch._internal.texts import described, shortened
 from dagsearch.posterior.units import checked_reward
 from dagsearch.problem import Edge, Problem, State
 from dagsearch.problems import FunctionProblem
-from dagsearch.run.forks import only_here
-from dagsearch.run.programs import end_programs
 
-PROBLEM, LEAF = "problem", "leaf"
 BEGUN, ENDED, UNUSABLE = "begun", "ended", "unusable"
 
-# Seconds between two looks at whether the parent still exists, in case its end of the pipe does not tell.
-_LOOK = 5.0
+# Seconds between two checks of the parent, whose end of the pipe may stay open in a process that it forked.
+_CHECK = 5.0
 
 
 class RemoteError(Exception):
@@ -78,6 +75,30 @@ class Outcome(NamedTuple):
         raise error from RemoteTraceback(self.traceback)
 
 
+@contextmanager
+def only_here() -> Iterator[None]:
+    """While entered, the code may fork; a child process that comes back ends instead of going on.
+
+    It would answer for its parent, or continue the search a second time.
+    """
+    process = os.getpid()
+    try:
+        yield
+    finally:
+        if os.getpid() != process:
+            _exit(sys.exception())
+
+
+def _exit(error: BaseException | None) -> None:
+    """End the process as a script ends that has raised this error, or none."""
+    code = getattr(error, "code", error is not None)  # of SystemExit; otherwise whether there is an error
+    try:
+        if error is not None and not isinstance(error, SystemExit):
+            traceback.print_exception(error)
+    finally:
+        os._exit(code if isinstance(code, int) else code is not None)
+
+
 def evaluated(problem: Any, leaf: State) -> Any:
     """The expensive call: the reward of a leaf, with the leaf if only now it is known, or a costly step."""
     if isinstance(leaf, Edge):
@@ -89,11 +110,9 @@ def checked_outcome(found: Any, leaf: State) -> Any:
     """What :func:`evaluated` has returned; raises if it is a reward that a search cannot learn from."""
     if isinstance(leaf, Edge):
         return found
-    return (
-        (found[0], checked_reward(found[1], found[0]))
-        if isinstance(found, tuple)
-        else checked_reward(found, leaf)
-    )
+    if isinstance(found, tuple):
+        return found[0], checked_reward(found[1], found[0])
+    return checked_reward(found, leaf)
 
 
 def evaluate(problem: Problem, leaf: State) -> Outcome:
@@ -105,51 +124,53 @@ def evaluate(problem: Problem, leaf: State) -> Outcome:
         return Outcome.of(error)
 
 
-def serve(connection: Connection, parent: int, mark: str) -> None:
-    """Evaluate what comes through a connection.
-
-    Parameters
-    ----------
-    connection : Connection
-        This end of the connection.
-    parent : int
-        The process at its other end.
-    mark : str
-        The mark of this process and of the programs that evaluations start, which end with the parent.
-    """
-    # Ctrl-C in a terminal reaches the workers, too. The parent decides what it means. SIG_IGN would be passed
-    # on to programs that an evaluation starts.
-    signal.signal(signal.SIGINT, lambda *_: None)
-    messages: SimpleQueue[tuple[str, int, bytes]] = SimpleQueue()
-    Thread(target=_receive, args=(connection, parent, mark, messages), daemon=True).start()
+def serve() -> None:
+    """Evaluate what comes through standard input, which is a connection to the parent process."""
+    connection = _connection()
+    messages: SimpleQueue[tuple[bytes | None, bytes]] = SimpleQueue()
+    Thread(target=_receive, args=(connection, messages), daemon=True).start()
     problem: Any = None
     while True:
-        kind, number, content = messages.get()
+        content, leaf = messages.get()
         try:
-            with only_here():
-                loaded = pickle.loads(content)
-        except BaseException as error:
-            failed = (UNUSABLE, described(error)) if kind == PROBLEM else (ENDED, Outcome.of(error))
-            connection.send((failed[0], number, failed[1]))
-            continue
-        if kind == PROBLEM:
-            problem = loaded
-        else:
-            connection.send((BEGUN, number, None))
-            connection.send((ENDED, number, evaluate(problem, loaded)))
+            problem = problem if content is None else pickle.loads(content)
+        except (Exception, SystemExit) as error:
+            connection.send((UNUSABLE, described(error)))
+            return
+        connection.send((BEGUN, None))
+        connection.send_bytes(_answer(problem, leaf))
 
 
-def _receive(
-    connection: Connection, parent: int, mark: str, messages: "SimpleQueue[tuple[str, int, bytes]]"
-) -> None:
-    """Queue messages; end the process once nobody is left who could send one, even during an evaluation."""
+def _answer(problem: Any, leaf: bytes) -> bytes:
+    """The outcome of a leaf, pickled by value, because it may have classes of the user's script."""
     try:
-        while True:
-            if connection.poll(_LOOK):
+        return bytes(cloudpickle.dumps((ENDED, evaluate(problem, pickle.loads(leaf)))))
+    except Exception as error:  # of pickling
+        return pickle.dumps((ENDED, Outcome.of(error)))
+
+
+def _connection() -> Any:
+    """The connection to the parent. Standard input is empty from now on, for programs of evaluations too."""
+    if sys.platform == "win32":
+        import msvcrt
+        from multiprocessing import connection, reduction
+
+        parent = connection.PipeConnection(reduction.duplicate(msvcrt.get_osfhandle(0)))
+    else:
+        parent = Connection(os.dup(0))
+    empty = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(empty, 0)
+    os.close(empty)
+    return parent
+
+
+def _receive(connection: Any, messages: "SimpleQueue[tuple[bytes | None, bytes]]") -> None:
+    """Queue messages. Once the parent is gone, end this process and its programs, even in an evaluation."""
+    parent = os.getppid()
+    with suppress(EOFError, OSError):
+        while connection.poll(_CHECK) or os.getppid() == parent:
+            if connection.poll():
                 messages.put(connection.recv())
-            elif os.getppid() != parent:
-                break
-    except (EOFError, OSError):
-        pass
-    end_programs(mark)
+    if sys.platform != "win32":
+        os.killpg(os.getpid(), signal.SIGKILL)
     os._exit(1)

@@ -24,8 +24,8 @@ from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.data import REACH
 from dagsearch.problem import Problem
 from dagsearch.results import Gaussian, Proposal
-from dagsearch.run.forks import only_here
 from dagsearch.run.pools import Running
+from dagsearch.run.worker import only_here
 from dagsearch.storage.record import Scored
 
 
