@@ -9,24 +9,24 @@ import pytest
 
 import dagsearch as ds
 from dagsearch.cli import main
-from dagsearch.journal.encoding import Part
-from dagsearch.journal.record import Record, Told
 from dagsearch.report import Report, words
 from dagsearch.report.html import html_page, policy, snippet
 from dagsearch.report.report import Watched
 from dagsearch.report.view import Viewed
+from dagsearch.storage.encoding import Part
+from dagsearch.storage.record import Record, Told
 from support.browser import in_browser
 
 HOSTILE = '</script><img src=x onerror="document.title=1">{{content}}\u2028<b>'
 
 
 @pytest.fixture(scope="module")
-def journal(tmp_path_factory):
+def stored(tmp_path_factory):
     """Hostile names, notes and failures."""
     path = tmp_path_factory.mktemp("hostile") / "<i>run&.db"
     places = {HOSTILE: ["a", HOSTILE, "c"], "y": range(6)}
     problem = ds.problems.Choices(places, reward=lambda chosen: chosen["y"] + 2.0 * (chosen[HOSTILE] == "a"))
-    search = ds.Search.default(problem, seed=0, journal=path, initial=5)
+    search = ds.Search.default(problem, seed=0, storage=path, initial=5)
     search.run(12)
     search.forget(search.ask(), again=False, note={"failure": HOSTILE})
     search.ask()
@@ -40,8 +40,8 @@ def content_of(page):
     return json.loads(found[1])
 
 
-def test_the_page_is_one_file_that_loads_nothing(journal):
-    page = Report.of_journals(journal).to_html()
+def test_the_page_is_one_file_that_loads_nothing(stored):
+    page = Report.of_runs(stored).to_html()
     assert not re.search(r'(src|href|action)\s*=\s*["\']', page.replace("src=x", ""))
     assert "http://" not in page.replace("http://www.w3.org/2000/svg", "")
     assert "https://" not in page
@@ -50,8 +50,8 @@ def test_the_page_is_one_file_that_loads_nothing(journal):
     assert "{{" not in re.sub(r"\{\{content\}\}", "", page)
 
 
-def test_names_reach_the_script_as_they_are(journal):
-    (run,) = content_of(Report.of_journals(journal).to_html())["runs"]
+def test_names_reach_the_script_as_they_are(stored):
+    (run,) = content_of(Report.of_runs(stored).to_html())["runs"]
     assert run["name"] == "<i>run&.db"
     assert run["failures"][0]["text"] == HOSTILE
     assert any(part.startswith(HOSTILE[:20]) for part in run["best_leaf"])
@@ -65,8 +65,8 @@ def test_only_a_live_page_may_ask_for_more():
         assert "unsafe" not in policy(live)
 
 
-def test_the_snippet_has_no_script(journal):
-    shown = Report.of_journals(journal)._repr_html_()
+def test_the_snippet_has_no_script(stored):
+    shown = Report.of_runs(stored)._repr_html_()
     assert "<script" not in shown
     assert "<img" not in shown
     assert "<svg" in shown
@@ -86,12 +86,12 @@ def test_a_result_has_a_report(tmp_path):
     assert "Best so far 30" in repr(report)
 
 
-def test_the_command_writes_the_page(journal, tmp_path, capsys):
+def test_the_command_writes_the_page(stored, tmp_path, capsys):
     out = tmp_path / "page.html"
-    assert main(["report", str(journal), "--out", str(out)]) == 0
-    assert out.read_text(encoding="utf-8") == Report.of_journals(journal).to_html()
+    assert main(["report", str(stored), "--out", str(out)]) == 0
+    assert out.read_text(encoding="utf-8") == Report.of_runs(stored).to_html()
     assert main(["report", str(tmp_path / "missing.db"), "--out", str(out)]) == 1
-    assert "there is no journal" in capsys.readouterr().err
+    assert "there is no run" in capsys.readouterr().err
 
 
 @pytest.fixture
@@ -127,22 +127,22 @@ def inside(page):
 @pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [390, 1400])
-def test_the_page_fits_and_nothing_in_it_acts(journal, show, width, scheme):
-    page = show(Report.of_journals(journal, journal).to_html(), width, scheme)
+def test_the_page_fits_and_nothing_in_it_acts(stored, show, width, scheme):
+    page = show(Report.of_runs(stored, stored).to_html(), width, scheme)
     assert page.complaints == []
     assert inside(page) == (0, 1)
     assert page.title().endswith("dagsearch")
     assert page.locator("img, main b, main i").count() == 0
     ids = page.locator("main > section").evaluate_all("all => all.map(one => one.id)")
     order = ["headline", "progress", "calibration", "gain", "effects", "explored", "leaves", "pending"]
-    assert ids == [*order, "comparison"]
+    assert ids == ["headline", "comparison", *order[1:]]
     assert HOSTILE[:20] in page.locator("#pending").inner_text()
 
 
 @in_browser
 @pytest.mark.slow
-def test_figures_are_read_by_keyboard(journal, show):
-    page = show(Report.of_journals(journal).to_html())
+def test_figures_are_read_by_keyboard(stored, show):
+    page = show(Report.of_runs(stored).to_html())
     figure = page.locator("#progress svg[tabindex]")
     figure.focus()
     page.keyboard.press("Home")
@@ -159,8 +159,8 @@ def test_figures_are_read_by_keyboard(journal, show):
 
 @in_browser
 @pytest.mark.slow
-def test_a_leaf_to_propose_is_written_by_names_where_there_are_names(journal, show):
-    page = show(Report.of_journals(journal).to_html())
+def test_a_leaf_to_propose_is_written_by_names_where_there_are_names(stored, show):
+    page = show(Report.of_runs(stored).to_html())
     written = (
         "([text, labels]) => { try { return asLeaf(text, labels); } catch (error) { return error.message; } }"
     )
@@ -178,8 +178,8 @@ def test_a_leaf_to_propose_is_written_by_names_where_there_are_names(journal, sh
 
 @in_browser
 @pytest.mark.slow
-def test_every_control_and_figure_has_a_name(journal, show):
-    page = show(Report.of_journals(journal, journal).to_html())
+def test_every_control_and_figure_has_a_name(stored, show):
+    page = show(Report.of_runs(stored, stored).to_html())
     nameless = page.locator("button, select, [tabindex], section").evaluate_all(
         "all => all.filter(one => !(one.getAttribute('aria-label') || one.getAttribute('aria-labelledby')"
         " || one.textContent.trim())).length"
@@ -200,8 +200,8 @@ def test_a_large_search_is_drawn_at_once(show):
     assert "20,000" in page.locator("#progress").inner_text()
 
 
-def test_the_choices_of_a_leaf_are_known_from_what_was_evaluated(journal):
-    (run,) = content_of(Report.of_journals(journal).to_html())["runs"]
+def test_the_choices_of_a_leaf_are_known_from_what_was_evaluated(stored):
+    (run,) = content_of(Report.of_runs(stored).to_html())["runs"]
     first, second = run["choices"]
     assert (first["name"], second["name"]) == (HOSTILE, "y")
     assert set(second["options"]) <= set(range(6))
@@ -209,9 +209,16 @@ def test_the_choices_of_a_leaf_are_known_from_what_was_evaluated(journal):
 
 
 def test_sets_have_no_named_choices(tmp_path):
-    ds.search(ds.problems.Subsets(8, 3, reward=sum), 12, seed=0, journal=tmp_path / "run.db")
-    (run,) = content_of(Report.of_journals(tmp_path / "run.db").to_html())["runs"]
+    ds.search(ds.problems.Subsets(8, 3, reward=sum), 12, seed=0, storage=tmp_path / "run.db")
+    (run,) = content_of(Report.of_runs(tmp_path / "run.db").to_html())["runs"]
     assert run["choices"] is None
+
+
+def begun(problem, evaluations, path):
+    """A search that is running, as long as it is not closed."""
+    search = ds.Search.default(problem, seed=0, storage=path)
+    search.run(evaluations)
+    return search
 
 
 @in_browser
@@ -219,17 +226,23 @@ def test_a_leaf_is_proposed_with_drop_downs_that_begin_with_the_best_one(browser
     def reward(choose):
         return choose("a", [1, 2, 3]) + (choose("b", ["x", "y"]) == "x" if choose("c", [0, 1]) else 0)
 
-    ds.maximize(reward, 12, seed=0, journal=tmp_path / "run.db", steer=True)
+    search = begun(ds.problems.FunctionProblem(reward), 12, tmp_path / "run.db")
     page = browser.new_page()
     page.set_content(Watched([tmp_path / "run.db"], steer=True).page())
     steer = page.locator("#steer")
     assert steer.bounding_box()["y"] < page.locator("#progress").bounding_box()["y"]
-    assert steer.get_by_role("button", name="Pause").count() == 0  # it has ended
+    assert steer.get_by_role("button", name="Pause").count() == 1
     steer.get_by_text("Propose a leaf").click()
     chosen = steer.locator("form select[name^=proposed]").evaluate_all(
         "all => all.map(one => one.selectedOptions[0].textContent)"
     )
     assert sorted(chosen) == ["1", "3", "x"]
+    search.close()
+    page.close()
+    page = browser.new_page()
+    page.set_content(Watched([tmp_path / "run.db"], steer=True).page())
+    assert "The search is no longer running." in page.locator("#steer").inner_text()
+    assert page.locator("#steer").get_by_role("button").count() == 0
     page.close()
 
 
@@ -238,7 +251,7 @@ def test_none_is_an_option_of_its_own_when_a_leaf_is_proposed(browser, tmp_path)
     def reward(choose):
         return (choose("b", [None, 1]) is None) if choose("c", [0, 1]) else -1
 
-    ds.maximize(reward, 3, seed=0, journal=tmp_path / "run.db", steer=True)
+    search = begun(ds.problems.FunctionProblem(reward), 3, tmp_path / "run.db")
     watched = Watched([tmp_path / "run.db"], steer=True)
     page = browser.new_page()
     page.set_content(watched.page())
@@ -246,18 +259,19 @@ def test_none_is_an_option_of_its_own_when_a_leaf_is_proposed(browser, tmp_path)
     field = page.locator("#steer label", has_text=re.compile("^b")).locator("select[name^=proposed]")
     assert sorted(field.locator("option").all_inner_texts()) == ["1", "None", "–"]
     assert field.evaluate("one => one.selectedOptions[0].textContent") == "None"
-    leaf = """() => leafOf(content.runs[0], "proposed",
+    leaf = """() => leafOf(content.runs[0],
         Object.fromEntries(new FormData(document.querySelector("[name^=proposed]").form)))"""
     assert sorted(page.evaluate(leaf)) == [["b", None], ["c", 1]]
     field.select_option("–")
     assert page.evaluate(leaf) == [["c", 1]]
     page.close()
+    search.close()
 
 
 @in_browser
 def test_why_a_request_was_not_sent_stays_until_the_next_one(browser, tmp_path):
     orders = ds.problems.Orders(["cut", "weld", "paint"], reward=lambda order: order.index("cut"))
-    ds.search(orders, 4, seed=0, journal=tmp_path / "run.db", steer=True)
+    search = begun(orders, 4, tmp_path / "run.db")
     page = browser.new_page()
     page.set_content(Watched([tmp_path / "run.db"], steer=True).page())
     page.evaluate("() => { sent = 'Sent. The search takes it at its next step.'; render(); }")
@@ -268,13 +282,28 @@ def test_why_a_request_was_not_sent_stays_until_the_next_one(browser, tmp_path):
     page.evaluate("() => render()")
     assert page.locator("#sent").inner_text() == "Not sent: there is no pant"
     page.close()
+    search.close()
+
+
+@in_browser
+def test_all_runs_of_a_database_are_listed_and_laid_over_each_other(tmp_path, show):
+    problem, path = ds.problems.Subsets(8, 3, reward=sum), tmp_path / "run.db"
+    best = [ds.search(problem, 4 + n, seed=n, storage=path, name=f"n{n}").best_reward for n in range(3)]
+    page = show(Report.of_runs(path).to_html())
+    compared = page.locator("#comparison")
+    rows = [row.split("\t")[:4] for row in compared.locator("tbody tr").all_inner_texts()]
+    assert rows == [[f"run.db: n{n}", "ended", f"{4 + n}", f"{best[n]:.2f}"] for n in range(3)]
+    assert compared.locator("path.run-line").count() == 6  # with those of the legend
+    page.locator("#run").select_option("2")
+    assert "evaluation" in page.locator("h1").inner_text()
+    assert page.locator(".source").inner_text().startswith("run.db: n2")
 
 
 @in_browser
 def test_what_is_not_there_takes_no_room(browser, tmp_path):
-    ds.search(ds.problems.Subsets(8, 3, reward=sum), 12, seed=0, journal=tmp_path / "run.db")
+    ds.search(ds.problems.Subsets(8, 3, reward=sum), 12, seed=0, storage=tmp_path / "run.db")
     page = browser.new_page()
-    page.set_content(Report.of_journals(tmp_path / "run.db").to_html())
+    page.set_content(Report.of_runs(tmp_path / "run.db").to_html())
     assert page.locator("#pending").count() == 0
     facts = page.locator(".facts").inner_text()
     assert "Pending" not in facts
@@ -294,18 +323,18 @@ def test_what_is_not_there_takes_no_room(browser, tmp_path):
         ("-7134201.4", "−7,134,201"),
     ],
 )
-def test_numbers_are_written_as_people_write_them(browser, journal, value, shown):
+def test_numbers_are_written_as_people_write_them(browser, stored, value, shown):
     page = browser.new_page()
-    page.set_content(Report.of_journals(journal).to_html())
+    page.set_content(Report.of_runs(stored).to_html())
     assert page.evaluate(f"number({value})") == shown
     assert words.number(float(value)) in (shown, "1234")  # which Python rounds to even
     page.close()
 
 
 @in_browser
-def test_what_is_small_beside_the_rewards_has_no_power_of_ten(browser, journal):
+def test_what_is_small_beside_the_rewards_has_no_power_of_ten(browser, stored):
     page = browser.new_page()
-    page.set_content(Report.of_journals(journal).to_html())
+    page.set_content(Report.of_runs(stored).to_html())
     assert page.evaluate(
         "[beside(4.7e-5, 0.2), beside(1e-6, 0.2), beside(4.7e-5, 1e-4), beside(0.3, 1)]"
     ) == [
@@ -336,8 +365,8 @@ def test_two_columns_have_no_holes(show, tmp_path):
     def reward(choose):  # many options, so that what they are worth is a long table
         return 0.1 * choose("a", range(15)) - choose("b", range(9)) % 4
 
-    ds.maximize(reward, 60, seed=0, journal=tmp_path / "run.db")
-    page = show(Report.of_journals(tmp_path / "run.db").to_html(), 390)
+    ds.maximize(reward, 60, seed=0, storage=tmp_path / "run.db")
+    page = show(Report.of_runs(tmp_path / "run.db").to_html(), 390)
     page.set_viewport_size({"width": 1400, "height": 900})  # a window that was narrow at first
     page.wait_for_function("() => document.getElementById('progress').style.getPropertyValue('--column')")
     closed = page.locator("#progress").bounding_box()["height"]
@@ -361,8 +390,8 @@ def test_two_columns_have_no_holes(show, tmp_path):
 
 
 @in_browser
-def test_sections_keep_their_columns_when_heights_change_a_little(show, journal):
-    page = show(Report.of_journals(journal).to_html())
+def test_sections_keep_their_columns_when_heights_change_a_little(show, stored):
+    page = show(Report.of_runs(stored).to_html())
     group = [{"id": name, "weight": height} for name, height in [("a", 300), ("b", 200), ("c", 200)]]
     assert page.evaluate("group => sidesOf(group)", group) == [0, 1, 1]
     page.evaluate("columns.set('a', 0); columns.set('b', 0); columns.set('c', 1)")
@@ -375,8 +404,8 @@ def test_sections_keep_their_columns_when_heights_change_a_little(show, journal)
 def test_names_are_broken_between_words_and_long_leaves_told_by_differences(show, tmp_path):
     names = [f"sensor_{i:02d}_temperature_at_the_inlet" for i in range(30)]
     problem = ds.problems.Subsets(names, 10, reward=lambda chosen: float(sum(int(n[7:9]) for n in chosen)))
-    ds.search(problem, 60, seed=0, journal=tmp_path / "run.db")
-    page = show(Report.of_journals(tmp_path / "run.db").to_html(), 390)
+    ds.search(problem, 60, seed=0, storage=tmp_path / "run.db")
+    page = show(Report.of_runs(tmp_path / "run.db").to_html(), 390)
     assert inside(page) == (0, 1)
     assert page.locator("#effects .name wbr").count() > 0
     rows = page.locator("#leaves tbody tr")

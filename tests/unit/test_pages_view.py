@@ -2,6 +2,7 @@
 
 import json
 import math
+from contextlib import closing
 
 import numpy as np
 import pytest
@@ -9,17 +10,18 @@ from sklearn.datasets import load_wine
 from sklearn.neighbors import KNeighborsClassifier
 
 import dagsearch as ds
-from dagsearch.journal.encoding import Part, parts_of
-from dagsearch.journal.journal import read_events
-from dagsearch.journal.record import Record, Told
 from dagsearch.report.view import Viewed
 from dagsearch.run.forecasts import forecast, progress_of
 from dagsearch.sklearn import DAGSearchSelector
+from dagsearch.storage.database import database_of
+from dagsearch.storage.encoding import Part, parts_of
+from dagsearch.storage.record import Record, Told
+from support.runs import events, record
 from support.steps import Walk
 
 
-def viewed(journal, **now):
-    return Viewed(journal.name, Record.of(read_events(journal))).view(**now)
+def viewed(run, **now):
+    return Viewed(run.name, record(run)).view(**now)
 
 
 WEIGHTS = np.random.default_rng(0).normal(size=16)
@@ -30,14 +32,14 @@ def weight(chosen):
 
 
 @pytest.fixture
-def journal(tmp_path):
+def run(tmp_path):
     return tmp_path / "run.db"
 
 
 @pytest.fixture
-def half_way(journal):
+def half_way(run):
     """30 of 50 evaluations, two pending, one failure."""
-    search = ds.Search.default(ds.problems.Subsets(16, 4, reward=weight), seed=0, journal=journal)
+    search = ds.Search.default(ds.problems.Subsets(16, 4, reward=weight), seed=0, storage=run)
     for evaluation in search.steps(50, ds.Stop(patience=40, target=99.0, seconds=1e6, tolerance=0.0)):
         if evaluation.step == 30:
             break
@@ -47,13 +49,13 @@ def half_way(journal):
     return search
 
 
-def test_the_view_says_what_the_search_knows(half_way, journal):
-    view = viewed(journal)
+def test_the_view_says_what_the_search_knows(half_way, run):
+    view = viewed(run)
     json.dumps(view, allow_nan=False)
     best = half_way.incumbent()
     assert view["best"] == best.reward
     assert view["best_leaf"] == [str(item) for item in sorted(best.leaf)]
-    assert (view["evaluations"], view["budget"], view["left"]) == (30, 50, 20)
+    assert (view["evaluations"], view["budget"], view["left"]) == (30, 50, 50 - half_way.spent)
     assert [point["reward"] for point in view["history"]] == [one.reward for one in half_way.history]
     assert [point["best"] for point in view["history"]] == [one.best_reward for one in half_way.history]
     for point, one in zip(view["history"], half_way.history, strict=True):
@@ -61,10 +63,11 @@ def test_the_view_says_what_the_search_knows(half_way, journal):
             assert point["predicted"] is None
         else:
             assert point["predicted"] == pytest.approx([one.predicted.mean, one.predicted.variance**0.5])
-    assert view["forecast"][-1]["mean"] == half_way.forecast(20).mean
-    assert view["forecast"][-1]["step"] == 50
+    assert view["left"] == 19  # the failure counts
+    assert view["forecast"][-1]["mean"] == half_way.forecast(19).mean
+    assert view["forecast"][-1]["step"] == 49
     rest = view["gain"][-1]
-    assert (rest["n"], rest["chance"]) == (20, half_way.forecast(20).chance)
+    assert (rest["n"], rest["chance"]) == (19, half_way.forecast(19).chance)
     assert [rule["rule"] for rule in view["rules"]] == [
         "budget",
         "patience",
@@ -77,29 +80,30 @@ def test_the_view_says_what_the_search_knows(half_way, journal):
     assert view["sentence"].startswith(
         f"Best so far {best.reward:.4g}, found by evaluation {best.step} of 30"
     )
-    assert "20 evaluations that are left" in view["sentence"]
+    assert "19 evaluations that are left" in view["sentence"]
 
 
-def test_pending_evaluations_have_an_age_and_the_process_that_asked(half_way, journal):
-    events = read_events(journal)
-    asked = [event.at for event in events if event.kind == "ask"][-2:]
-    view = viewed(journal, now=events[-1].at + 100.0)
-    assert [one["age"] for one in view["pending"]] == [events[-1].at + 100.0 - at for at in asked]
+def test_pending_evaluations_have_an_age_and_the_process_that_asked(half_way, run):
+    now = events(run)[-1].time + 100.0
+    asked = [event.time for event in events(run, "ask")][-2:]
+    view = viewed(run, now=now)
+    assert [one["age"] for one in view["pending"]] == [now - at for at in asked]
     assert all(", process " in one["by"] for one in view["pending"])
 
 
-def test_events_may_come_in_pieces(half_way, journal):
-    events = read_events(journal)
-    record = Record()
-    shown = Viewed("run.db", record)
-    for start in range(0, len(events), 7):
-        record.add(events[start : start + 7])
+def test_events_may_come_in_pieces(half_way, run):
+    found, known = events(run), Record()
+    with closing(database_of(run)) as database:
+        known.begin(database.run())
+    shown = Viewed("run.db", known)
+    for start in range(0, len(found), 7):
+        known.add(found[start : start + 7])
         shown.view()
-    assert shown.view() == viewed(journal)
+    assert shown.view() == viewed(run)
 
 
-def test_the_best_leaves_are_compared_with_the_best(half_way, journal):
-    first, *others = viewed(journal)["leaves"]
+def test_the_best_leaves_are_compared_with_the_best(half_way, run):
+    first, *others = viewed(run)["leaves"]
     assert not any(different for _, different in first["parts"])
     for other in others:
         added = {name for name, different in other["parts"] if different}
@@ -110,8 +114,8 @@ def test_the_best_leaves_are_compared_with_the_best(half_way, journal):
     assert [leaf["reward"] for leaf in others] == sorted((leaf["reward"] for leaf in others), reverse=True)
 
 
-def test_the_way_to_the_best_leaf_is_part_of_the_dag(half_way, journal):
-    view = viewed(journal)
+def test_the_way_to_the_best_leaf_is_part_of_the_dag(half_way, run):
+    view = viewed(run)
     dag = view["dag"]
     way = [node for node in dag["nodes"] if node["best"]]
     assert sorted(node["label"] for node in way[1:]) == sorted(view["best_leaf"])
@@ -123,12 +127,12 @@ def test_the_way_to_the_best_leaf_is_part_of_the_dag(half_way, journal):
     )
 
 
-def test_what_is_minimised_is_shown_in_its_own_sign(journal):
+def test_what_is_minimised_is_shown_in_its_own_sign(run):
     def distance(choose):
         return abs(choose("x", range(50)) - 20) + choose("y", range(5))
 
-    result = ds.minimize(distance, budget=25, seed=0, journal=journal)
-    view = viewed(journal)
+    result = ds.minimize(distance, budget=25, seed=0, storage=run)
+    view = viewed(run)
     assert view["minimized"]
     assert view["best"] == result.best_reward
     assert view["history"][0]["reward"] == result.history[0].reward
@@ -148,35 +152,35 @@ def test_what_is_minimised_is_shown_in_its_own_sign(journal):
         (ds.problems.TicTacToe(), None),
     ],
 )
-def test_every_kind_of_problem_has_a_view(problem, expected, journal):
-    search = ds.Search.paper(problem, seed=0, journal=journal)
+def test_every_kind_of_problem_has_a_view(problem, expected, run):
+    search = ds.Search.paper(problem, seed=0, storage=run)
     search.run(4)
     search.close()
-    view = viewed(journal)
+    view = viewed(run)
     json.dumps(view, allow_nan=False)
     assert view["evaluations"] == 4
     if expected is not None:
         assert view["best_leaf"][0] in expected
 
 
-def test_forecasts_look_no_farther_than_they_were_measured(journal):
-    search = ds.Search.default(ds.problems.Subsets(16, 4, reward=sum), seed=0, journal=journal)
+def test_forecasts_look_no_farther_than_they_were_measured(run):
+    search = ds.Search.default(ds.problems.Subsets(16, 4, reward=sum), seed=0, storage=run)
     for evaluation in search.steps(500):
         if evaluation.step == 20:
             break
     search.close()
-    view = viewed(journal)
+    view = viewed(run)
     assert "the next 180 of the 480 evaluations that are left" in view["sentence"]
     assert view["forecast"][-1]["step"] == 200
     assert [one["n"] for one in view["gain"]] == [1, 10, 100, 180]
     assert not any(one["rest"] for one in view["gain"])
 
 
-def test_a_game_is_shown_by_its_value_and_its_moves(journal):
-    search = ds.Search.default(ds.problems.TicTacToe(), seed=0, journal=journal)
+def test_a_game_is_shown_by_its_value_and_its_moves(run):
+    search = ds.Search.default(ds.problems.TicTacToe(), seed=0, storage=run)
     result = search.run(60)
     search.close()
-    view, of_result = viewed(journal), Viewed("result", Record.of_result(result)).view()
+    view, of_result = viewed(run), Viewed("result", Record.of_result(result)).view()
     assert view["game"]
     assert of_result["game"]
     assert of_result["best"] == pytest.approx(result.value.mean)
@@ -196,48 +200,48 @@ def test_a_game_is_shown_by_its_value_and_its_moves(journal):
     assert len(set(known)) > 10
 
 
-def test_a_run_that_failures_or_a_rule_have_ended_is_over(journal, tmp_path):
+def test_a_run_that_failures_or_a_rule_have_ended_is_over(run, tmp_path):
     def fails_often(chosen):
         if sum(chosen) % 3 == 0:
             raise OSError("no licence")
         return sum(chosen)
 
     problem = ds.problems.Subsets(12, 3, reward=fails_often)
-    ds.search(problem, 12, seed=0, journal=journal, on_error="skip")
-    view = viewed(journal)
+    ds.search(problem, 12, seed=0, storage=run, on_error="skip")
+    view = viewed(run)
     assert view["failure_count"] > 0
     assert view["evaluations"] + view["failure_count"] == 12
     assert (view["state"], view["left"]) == ("ended", 0)
     assert view["failed"]
 
-    ds.search(ds.problems.Subsets(12, 3, reward=sum), 60, seed=0, patience=5, journal=tmp_path / "two.db")
+    ds.search(ds.problems.Subsets(12, 3, reward=sum), 60, seed=0, patience=5, storage=tmp_path / "two.db")
     assert viewed(tmp_path / "two.db")["state"] == "ended"
-    ds.search(ds.problems.Subsets(4, 2, reward=sum), 60, seed=0, journal=tmp_path / "three.db")
+    ds.search(ds.problems.Subsets(4, 2, reward=sum), 60, seed=0, storage=tmp_path / "three.db")
     assert viewed(tmp_path / "three.db")["state"] == "ended"
 
 
-def test_features_of_a_selection_have_their_names(journal):
+def test_features_of_a_selection_have_their_names(run):
     X, y = load_wine(return_X_y=True, as_frame=True)
     selector = DAGSearchSelector(
-        KNeighborsClassifier(), n_features_to_select=3, budget=8, random_state=0, journal=journal
+        KNeighborsClassifier(), n_features_to_select=3, budget=8, random_state=0, storage=run
     ).fit(X, y)
-    view = viewed(journal)
+    view = viewed(run)
     assert view["best_leaf"] == list(selector.get_feature_names_out())
     assert (view["budget"], view["state"]) == (8, "ended")
 
 
-def test_a_search_without_rewards_has_a_view(journal):
-    search = ds.Search.paper(ds.problems.Subsets(5, 2, reward=sum), seed=0, journal=journal)
-    assert viewed(journal, running=True)["sentence"] == "No reward yet (running)."
+def test_a_search_without_rewards_has_a_view(run):
+    search = ds.Search.paper(ds.problems.Subsets(5, 2, reward=sum), seed=0, storage=run)
+    assert viewed(run, running=True)["sentence"] == "No reward yet (running)."
     search.close()
 
 
 def test_of_very_many_evaluations_all_improvements_are_kept():
-    record = Record()
+    known = Record()
     rewards = np.random.default_rng(0).normal(size=20_000)
     for reward in rewards:
-        record.add_told(Told([Part("", "a")], "a", float(reward), 0.0, None))
-    points = Viewed("many", record).view()["history"]
+        known.add_told(Told([Part("", "a")], "a", float(reward), 0.0, None))
+    points = Viewed("many", known).view()["history"]
     assert len(points) < 2000
     best = np.maximum.accumulate(rewards)
     steps = {point["step"] for point in points}
@@ -278,9 +282,9 @@ def test_the_forecast_of_the_page_is_that_of_the_search(half_way):
     assert math.isfinite(half_way.forecast(7).high)
 
 
-def test_costly_steps_have_the_same_page_from_a_result_and_from_the_journal(journal):
-    result = ds.search(Walk(), 40, seed=0, journal=journal)
-    (of_result,), of_journal = result.report().to_dict(), viewed(journal)
+def test_costly_steps_have_the_same_page_from_a_result_and_from_the_journal(run):
+    result = ds.search(Walk(), 40, seed=0, storage=run)
+    (of_result,), of_journal = result.report().to_dict(), viewed(run)
     assert of_result["forecast"] == of_journal["forecast"] == []
     assert of_result["gain"] == of_journal["gain"] == []
     for what in ("best_leaf", "best_encoded", "leaves", "effects", "pairs", "dag", "choices", "evaluations"):
@@ -290,13 +294,50 @@ def test_costly_steps_have_the_same_page_from_a_result_and_from_the_journal(jour
     assert of_result["best_leaf"][0] != "1: 4"
 
 
-def test_what_is_best_of_all_is_not_best_so_far(journal):
+def test_what_is_best_of_all_is_not_best_so_far(run):
     def total(choose):
         return choose("a", range(3)) + choose("b", range(3))
 
-    result = ds.maximize(total, 50, seed=0, journal=journal)
-    for view in (result.report().to_dict()[0], viewed(journal)):
+    result = ds.maximize(total, 50, seed=0, storage=run)
+    for view in (result.report().to_dict()[0], viewed(run)):
         assert view["sentence"].startswith("Best 4, found by evaluation")
         assert view["forecast"] == view["gain"] == []
     assert ds.maximize(total, 9, seed=0).report().to_dict()[0]["sentence"].startswith("Best 4,")
     assert ds.maximize(total, 8, seed=0).report().to_dict()[0]["sentence"].startswith("Best so far 4,")
+
+
+def noisy(choose):
+    """Its largest reward is due to luck: the second option is better on average, and certainly so."""
+    option = choose("option", range(4))
+    noisy.calls += 1
+    return 2.0 * (option == 1) + (6.0 if noisy.calls == 3 else 0.3 * math.sin(7.0 * noisy.calls))
+
+
+@pytest.mark.parametrize("search", [ds.maximize, ds.minimize])
+def test_a_noisy_run_shows_the_recommended_leaf_and_its_mean(run, search):
+    noisy.calls, sign = 0, 1.0 if search is ds.maximize else -1.0
+    result = search(lambda choose: sign * noisy(choose), 40, seed=0, noisy=True, storage=run)
+    best = [one.reward for one in result.history if one.leaf == result.best_state]
+    assert result.best_reward == pytest.approx(np.mean(best))
+    assert max(sign * one.reward for one in result.history) > sign * result.best_reward + 1.0
+    for view in (viewed(run), result.report().to_dict()[0]):
+        assert view["noisy"]
+        assert view["best"] == pytest.approx(result.best_reward)
+        assert view["best_leaf"] == [f"option: {result.best_state['option']}"]
+        assert view["leaves"][0]["parts"] == [[view["best_leaf"][0], False]]
+        assert view["leaves"][0]["reward"] == pytest.approx(result.best_reward)
+        assert view["sentence"].startswith("Best mean so far")
+        assert view["words"]["so far"] == "largest reward so far"
+
+
+def test_failures_that_are_told_as_a_number_are_shown(run):
+    def fails_often(chosen):
+        if sum(chosen) % 3 == 0:
+            raise OSError("no licence")
+        return sum(chosen)
+
+    ds.search(ds.problems.Subsets(12, 3, reward=fails_often), 12, seed=0, storage=run, on_error=-1.0)
+    view = viewed(run)
+    assert (view["evaluations"], view["lost"], view["left"]) == (12, 0, 0)
+    assert view["failure_count"] == sum(point["reward"] == -1.0 for point in view["history"]) > 0
+    assert all("no licence" in one["text"] for one in view["failures"])

@@ -1,6 +1,5 @@
 """The runs that commands and pages show: which a database has, their short names, and who is at work."""
 
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -34,20 +33,13 @@ def runs_in(database: Database, name: str | None = None, needed: bool = True) ->
 
 
 def short_names(runs: Sequence[tuple[str, str]]) -> list[str]:
-    """Short names of runs, each given by its database and its name there.
-
-    The database's name will do for its only run, and the run's where all of them are in one database.
-    """
-    databases = Counter(database for database, _ in dict.fromkeys(runs))
-    shorts = Counter(Path(database).name for database in databases)
+    """Names of runs, each given by its database and its name there; with folders where two would be equal."""
 
     def named(database: str, run: str) -> str:
-        short = Path(database).name if shorts[Path(database).name] == 1 else database
-        if databases[database] == 1 and run == _UNNAMED:
-            return short
-        return run if databases[database] > 1 and len(databases) == 1 else f"{short}: {run}"
+        return database if run == _UNNAMED else f"{database}: {run}"
 
-    return [named(*run) for run in runs]
+    names = [named(Path(database).name, run) for database, run in runs]
+    return [name if names.count(name) == 1 else named(*run) for name, run in zip(names, runs, strict=True)]
 
 
 def is_running(database: Database, run: str) -> bool:

@@ -223,8 +223,8 @@ def _named(leaf: Any) -> dict[str, Any] | None:
     """The options of a leaf by the names of its choices; ``None`` if it has no names."""
     if isinstance(leaf, Mapping):
         return dict(leaf) if list(leaf) not in (["set"], ["tuple"]) else None
-    if isinstance(leaf, list) and leaf and all(isinstance(one, list) and len(one) == 2 for one in leaf):
-        return dict(leaf) if all(isinstance(name, str) for name, _ in leaf) else None
+    if isinstance(leaf, list) and leaf and all(isinstance(one, list) and len(one) in (2, 3) for one in leaf):
+        return {one[0]: one[1] for one in leaf} if all(isinstance(one[0], str) for one in leaf) else None
     return None
 
 
