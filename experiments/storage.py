@@ -32,6 +32,7 @@ import numpy as np
 import dagsearch as ds
 from dagsearch.run.runner import until
 from dagsearch.storage.database import database_of
+from experiments.harness.runner import commit
 
 SEED = 0
 
@@ -256,12 +257,11 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("results/storage"))
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
-    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout
     for name in options.names:
         with tempfile.TemporaryDirectory(dir=Path.cwd()) as folder:
             found = MEASUREMENTS[name](options.quick, Path(folder))
         about = {"seed": SEED, "cores": os.cpu_count(), "python": platform.python_version()}
-        about |= {"dagsearch": ds.__version__, "commit": commit.strip(), "quick": options.quick}
+        about |= {"dagsearch": ds.__version__, "commit": commit(), "quick": options.quick}
         written = json.dumps({name: found, **about}, indent=1)
         (options.out / f"{name}.json").write_text(written + "\n")
         print(written, flush=True)
