@@ -22,7 +22,6 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 import dagsearch as ds
 from dagsearch.covariances import SetKernel
 from dagsearch.errors import ProblemError, StorageError
-from dagsearch.storage.record import Scored
 from dagsearch.posterior import FunctionScores
 from dagsearch.problems import Size, Subsets
 from dagsearch.proposers import Descent
@@ -35,6 +34,7 @@ from dagsearch.selection.identity import identity_of
 from dagsearch.selection.samples import sample_leaves
 from dagsearch.selection.scoring import FoldNoise
 from dagsearch.space import Space
+from dagsearch.storage.record import Scored
 
 pandas = pytest.importorskip("pandas")
 

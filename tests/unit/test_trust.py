@@ -16,7 +16,6 @@ from sklearn.tree import DecisionTreeClassifier
 
 from dagsearch.covariances import Relevance, SetKernel
 from dagsearch.data import Foresight
-from dagsearch.journal.record import Scored
 from dagsearch.problems import Subsets
 from dagsearch.results import Gaussian
 from dagsearch.search import Search
@@ -29,6 +28,7 @@ from dagsearch.selection.rankings import first_subsets, glance
 from dagsearch.selection.run import SelectionRun
 from dagsearch.selection.scoring import heldout_interval, score_bounds
 from dagsearch.sklearn import DAGSearchSelector
+from dagsearch.storage.record import Scored
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(80, 12))
@@ -404,10 +404,10 @@ def test_inner_folds_keep_away_from_the_rows_that_judge():
 
 
 def test_the_estimate_costs_a_fifth_of_the_search_or_so_and_is_not_paid_for_twice(tmp_path):
-    first = selector(journal=tmp_path / "run.db", budget=30, cv=5).fit(X, Y)
+    first = selector(storage=tmp_path / "run.db", budget=30, cv=5).fit(X, Y)
     assert 0 < first._run.nested.fits <= 5 * (4 * 2 + 1)
     assert selector(budget=100, cv=5).fit(X, Y)._run.nested.fits <= 165
-    again = selector(journal=tmp_path / "run.db", budget=30, cv=5)
+    again = selector(storage=tmp_path / "run.db", budget=30, cv=5)
     again.fit(X, Y)
     assert again._run.nested == first._run.nested
     assert again.score_interval_ == first.score_interval_
@@ -524,15 +524,15 @@ class Killed(BaseException):
     """The process is gone."""
 
 
-def test_a_selection_killed_after_its_first_event_goes_on(tmp_path, monkeypatch):
-    journal = tmp_path / "run.db"
+def test_a_selection_killed_before_its_first_event_goes_on(tmp_path, monkeypatch):
+    path = tmp_path / "run.db"
     with monkeypatch.context() as patch:
-        patch.setattr(Search, "note", lambda *given: (_ for _ in ()).throw(Killed))
+        patch.setattr(SelectionRun, "identify", lambda *given: (_ for _ in ()).throw(Killed))
         with pytest.raises(Killed):
-            selector(journal=journal).fit(X, Y)
-    fitted = selector(journal=journal).fit(X, Y)
+            selector(storage=path).fit(X, Y)
+    fitted = selector(storage=path).fit(X, Y)
     assert subsets_of(fitted) == subsets_of(selector().fit(X, Y))
-    selector(journal=journal).fit(X, Y)
+    selector(storage=path).fit(X, Y)
 
 
 def killed_after(monkeypatch, tells):
@@ -559,8 +559,8 @@ def test_a_killed_selection_goes_on_as_if_nothing_had_been(tmp_path, monkeypatch
         with monkeypatch.context() as patch:
             killed_after(patch, tells)
             with pytest.raises(Killed):
-                selector(journal=tmp_path / "run.db", **arguments).fit(X, Y)
-        fitted = selector(journal=tmp_path / "run.db", **arguments).fit(X, Y)
+                selector(storage=tmp_path / "run.db", **arguments).fit(X, Y)
+        fitted = selector(storage=tmp_path / "run.db", **arguments).fit(X, Y)
     assert subsets_of(fitted) == wanted
 
 

@@ -36,9 +36,9 @@ def request_in(noted: Mapping[str, Any], options: argparse.Namespace) -> Request
     }
     if request.cluster is not None and options.cluster is None and options.jobs is None:
         raise StorageError(
-            f"the run names a Dask scheduler, {request.cluster!r}; resuming would connect to it and load what "
-            f"it sends. If you trust it, add --cluster {shlex.quote(request.cluster)}; with --jobs 1, the "
-            "subsets are scored here"
+            f"the run names a Dask scheduler, {request.cluster!r}; resuming would connect to it and load "
+            f"what it sends. If you trust it, add --cluster {shlex.quote(request.cluster)}; with --jobs 1, "
+            "the subsets are scored here"
         )
     if options.budget is not None:
         changed["budget"] = options.budget
