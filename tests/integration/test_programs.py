@@ -67,7 +67,7 @@ def test_programs_end_with_a_late_evaluation(how, programs):
     pool = make_pool(problem, None, n_jobs=1, timeout=PATIENCE, deterministic=False)
     try:
         evaluation = pool.start(problem, ds.Proposal(frozenset({0, 1, 2, 3}), ()))
-        wait_until(problem.started)
+        wait_until(lambda: problem.started() and evaluation.future.began is not None)
         evaluation.future.began -= PATIENCE
         assert pool.finished([evaluation]) == [evaluation]
         assert evaluation.late

@@ -50,11 +50,12 @@ class _Process:
     """
 
     def __init__(self) -> None:
-        setup = f"import sys; sys.path[:] = {sys.path!r}; sys.argv[:] = {sys.argv!r}"
+        setup = f"import sys; sys.path[:] = {[*map(str, sys.path)]}; del sys.argv[0]"
+        serve = "from dagsearch.run.worker import serve; serve()"
         self._connection, there = Pipe()
         stdin = _descriptor(there)
         self._process = subprocess.Popen(
-            [sys.executable, "-u", "-c", f"{setup}; from dagsearch.run.worker import serve; serve()"],
+            [sys.executable, "-u", "-c", f"{setup}; {serve}", *sys.argv],
             stdin=stdin,
             start_new_session=True,  # Ctrl-C in a terminal is for the parent
             creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),  # the same on Windows
