@@ -121,12 +121,14 @@ def write_settings(folder: Path, name: str, settings: Mapping[str, Any]) -> Path
 
 
 def commit() -> str:
-    """The commit that is run; of a copy without its history, what the environment variable COMMIT says."""
+    """The commit that is run; of a copy without its present history, what the variable COMMIT says."""
+    if "COMMIT" in os.environ:
+        return os.environ["COMMIT"]
     try:
         asked = ["git", "-C", str(Path(__file__).parent), "rev-parse", "--short=7", "HEAD"]
         return subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
     except (OSError, subprocess.CalledProcessError):
-        return os.environ.get("COMMIT", "unknown")
+        return "unknown"
 
 
 def rounded(value: float) -> float:
