@@ -21,6 +21,8 @@ class Log:
 
     steering: Any = None
     """What the users of a stored run have asked for; ``None`` without storage."""
+    overtaken = False
+    """Whether another process has just taken over what this one wanted to."""
     broken: str | None = None
     """Why the search must not continue: it may differ from its log."""
 
@@ -31,7 +33,10 @@ class Log:
         """Let the search know what other processes have asked and told since the last call."""
 
     def take_over(self) -> Proposal | None:
-        """A pending proposal whose process has ended, from now on a proposal of this process."""
+        """A pending proposal whose process has ended, from now on a proposal of this process.
+
+        If another process was faster to take one over, ``overtaken`` is true: less is left of the budget.
+        """
         return None
 
     def deciding(self) -> AbstractContextManager[None]:

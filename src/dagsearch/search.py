@@ -149,7 +149,7 @@ class Search(Session[Proposal]):
 
     @one_thread()
     def try_ask(self) -> Proposal | None:
-        if (left := self.data.next_offered() or self.log.take_over()) is not None:
+        if (left := self.data.next_offered() or self.log.take_over()) is not None or self.log.overtaken:
             return left
         with self.log.deciding():
             proposal = self.decide()
@@ -265,7 +265,7 @@ class Search(Session[Proposal]):
         )
         # Before anything is learnt: the reward has been paid for.
         if not self.log.told(evaluation, asked, noise, note, by_leaf=proposal is None):
-            self.log.catch_up()  # another process has taken the leaf over, and told it first
+            self.log.catch_up()  # others have told theirs first, perhaps this one, if they have taken it over
             return next(one for one in reversed(self.history) if self.space.same(one.leaf, leaf))
         with self.log.deciding():
             if pending is not None:

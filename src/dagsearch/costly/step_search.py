@@ -65,8 +65,8 @@ class StepSearch(Session[StepProposal]):
     # Asking and telling ----------------------------------------------------------------------------------
 
     def try_ask(self) -> StepProposal | None:
-        if (left := self.data.next_offered() or self.log.take_over()) is not None:
-            assert isinstance(left, StepProposal)
+        if (left := self.data.next_offered() or self.log.take_over()) is not None or self.log.overtaken:
+            assert left is None or isinstance(left, StepProposal)
             return left
         edges = self.edges
         while edges.open.any():
@@ -142,8 +142,8 @@ class StepSearch(Session[StepProposal]):
         seconds = self.data.clock() if seconds is None else seconds
         evaluation = self.data.evaluation(state, pending.actions, reward, seconds)
         if not self.log.told(evaluation, pending, arrival.step, note):
-            self.log.catch_up()  # another process has taken the step over, and told it first
-            return self.history[-1]
+            self.log.catch_up()  # others have told theirs first, perhaps this one, if they have taken it over
+            return next(one for one in reversed(self.history) if one.actions == pending.actions)
         with self.log.deciding():
             edges.take(pending.edge, arrival)
             self._learn(place)

@@ -40,6 +40,9 @@ class LeafEvents:
         The search, which owns this object.
     """
 
+    in_order = False
+    """Whether asks, too, count in the order of the log: they number what is asked for."""
+
     def __init__(self, search: "Search") -> None:
         self._search: Search = weakref.proxy(search)
         self.codec = StateCodec(search.problem)
@@ -180,6 +183,7 @@ class StepEvents(LeafEvents):
     """
 
     _search: "StepSearch"  # type: ignore[assignment]
+    in_order = True
 
     def ask(self, proposal: Proposal) -> Body:
         """What an ask says."""

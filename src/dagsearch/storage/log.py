@@ -70,6 +70,8 @@ class RunLog(Log):
         self._search: Search = weakref.proxy(search)
         self._events = events_of(search)
         self._seen = 0  # number of the last event that was read
+        self._known = 0  # number of the last event up to which the search knows all
+        self._late = set[int]()  # own events that are repeated, because others came before them
         self._repeated: Event | None = None  # the event that the search repeats now
         self._learnt: Mapping[str, Any] | None = None  # what was learnt after that event, if it is known
         self._consumed: Event | None = None  # the event that said so
@@ -97,7 +99,9 @@ class RunLog(Log):
         if self.broken is not None:
             raise StorageError(self.broken)
         try:
-            return self.database.append(self.name, self.worker, kind, body, claim)
+            number = self.database.append(self.name, self.worker, kind, body, claim)
+            self._known += number == self._known + 1
+            return number
         except (StorageError, TypeError, ValueError) as error:
             lost = f"the next event ({kind}) was not written"
             if "reward" in body:
@@ -136,9 +140,16 @@ class RunLog(Log):
             return self._repeated.number
         claim = None if draws is None else f"ask {draws}"
         number = self._append("ask", {**self._events.ask(proposal), "note": note_to_json(note)}, claim)
-        if number is not None:
-            self._owners[number] = self.worker
-        return number
+        if number is None:
+            return None
+        self._owners[number] = self.worker
+        return None if self._events.in_order and self._is_late(number) else number
+
+    def _is_late(self, number: int) -> bool:
+        """Whether others have written what comes before an own event: then it is repeated in its turn."""
+        if number > self._known:
+            self._late.add(number)
+        return number > self._known
 
     def told(
         self,
@@ -154,8 +165,8 @@ class RunLog(Log):
         body = {"ask": asked, **self._events.tell(evaluation, proposal, outcome), "note": note_to_json(note)}
         body |= {"by_leaf": True} if by_leaf else {}
         claim = None if asked is None else f"told {asked}"
-        if self._append("tell", body, claim) is not None:
-            return True
+        if (number := self._append("tell", body, claim)) is not None:
+            return not self._is_late(number)
         again = {"ask": asked, "again": body["reward"], "note": body["note"]}
         self._append("note", {"note": {"told again": again}})
         return False
@@ -217,21 +228,29 @@ class RunLog(Log):
         """Let the search repeat what other processes have written since the last call."""
         if self._repeated is not None:
             return
+        if self.broken is not None:
+            raise StorageError(self.broken)
         events = list(self.database.events(self.name, self._seen))
         for event, follower in zip_longest(events, events[1:]):
             self._seen = event.number
             with self._explaining(event):
                 self.steering.add(event, self._search.spent - self._search.data.known)
-            if event.worker == self.worker or event is self._consumed:
+            self._known = max(self._known, event.number)
+            own = event.worker == self.worker
+            if event is self._consumed or (own and event.number not in self._late):
                 continue
-            learnt = follower if follower is not None and follower.kind == "learnt" else None
+            learnt = follower if follower is not None and follower.kind == "learnt" and not own else None
             # Nothing is learnt after the last event if its process is about to, or has died before it could.
-            is_open = follower is None and not self._is_alive(event.worker)
+            is_open = own or (follower is None and not self._is_alive(event.worker))
             self._learnt = None if is_open else {} if learnt is None else learnt.body
             self._consumed = learnt
             self._repeat(event)
-            for listener in self.listeners:
+            for listener in () if own else self.listeners:
                 listener(event)
+            if own and event.kind == "ask":
+                self._search.data.offered += [
+                    one for one in self._search.pending if one.number == event.number
+                ]
 
     def _repeat(self, event: Event) -> None:
         try:
@@ -267,15 +286,14 @@ class RunLog(Log):
     # Processes at work ------------------------------------------------------------------------------
 
     def take_over(self) -> Proposal | None:
-        lost = [one for one in self._search.pending if not self._is_alive(self._owners.get(one.number, ""))]
-        if lost:
-            self.catch_up()  # with the last that its process has told
-        for proposal in lost:
-            if not any(proposal is one for one in self._search.pending):
-                continue
+        self.overtaken = False
+        if not self._lost():
+            return None
+        self.catch_up()  # with the last that a process has told, and with what others have taken over
+        for proposal in self._lost():
             taken = self._takeovers.get(proposal.number, 0)
             if self._append("take", {"ask": proposal.number}, f"take {proposal.number} {taken}") is None:
-                continue  # another process was faster
+                break
             self._owners[proposal.number], self._takeovers[proposal.number] = self.worker, taken + 1
             if taken + 1 >= _SUSPICIOUS:
                 logger.warning(
@@ -285,7 +303,12 @@ class RunLog(Log):
                     proposal.leaf,
                 )
             return proposal
+        self.overtaken = True
         return None
+
+    def _lost(self) -> list[Proposal]:
+        """Pending proposals whose processes have ended."""
+        return [one for one in self._search.pending if not self._is_alive(self._owners.get(one.number, ""))]
 
     def is_elsewhere(self, proposal: Proposal) -> bool:
         """Whether another process that is at work evaluates a pending proposal."""
