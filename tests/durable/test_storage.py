@@ -738,7 +738,7 @@ def test_a_server_that_is_gone_stops_the_search_and_names_the_reward(postgres, m
     storage = postgres()
     search = default(Sum(), storage)
     search.run(5)
-    proposal, where = search.ask(), storage.replace("/test", "/gone")
+    proposal, where = search.ask(), storage.replace("/postgres?", "/gone?")
     with monkeypatch.context() as patched:
         patched.setattr(search.log.database, "_url", where)
         with psycopg.connect(storage, autocommit=True) as connection:

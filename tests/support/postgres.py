@@ -9,7 +9,7 @@ import pytest
 
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[Callable[[], str]]:
-    """Makes an empty database of one server, which the programs of ``pgserver`` run; returns its URL."""
+    """Makes an empty schema of one server, which the programs of ``pgserver`` run; returns its URL."""
     import psycopg
 
     from experiments.gallery.indexes.server import embedded
@@ -20,8 +20,8 @@ def postgres() -> Iterator[Callable[[], str]]:
         def fresh() -> str:
             name = f"test{next(numbers)}"
             with psycopg.connect(address, autocommit=True) as connection:
-                connection.execute(f"CREATE DATABASE {name}")
-            return address.replace("/postgres?", f"/{name}?")
+                connection.execute(f"CREATE SCHEMA {name}")
+            return f"{address}&options=-csearch_path%3D{name}"
 
         yield fresh
 
