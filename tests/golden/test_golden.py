@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 import compositions
-import journals
+import runs
 from conftest import ROOT, compiled_sources
 from support.searches import methods_of_the_experiments
 
 HERE = Path(__file__).parent
 BASELINES = json.loads((HERE / "baselines.json").read_text())
 COMPOSITIONS = json.loads((HERE / "compositions.json").read_text())
-JOURNALS = json.loads((HERE / "journals.json").read_text())
+RUNS = json.loads((HERE / "runs.json").read_text())
 
 
 def assert_same(found, expected):
@@ -34,10 +34,10 @@ def test_a_composition_ends_where_it_ended(name):
     assert_same(compositions.digest(compositions.COMPOSITIONS[name]()), COMPOSITIONS[name])
 
 
-@pytest.mark.parametrize("name", journals.RESUME)
-def test_a_kept_journal_is_resumed_and_goes_on_as_it_did(name, tmp_path):
-    found = journals.replayed(name, tmp_path)
-    for when, expected in JOURNALS[name].items():
+@pytest.mark.parametrize("name", runs.RESUME)
+def test_a_stored_run_is_resumed_and_goes_on_as_it_did(name, tmp_path):
+    found = runs.replayed(name, tmp_path)
+    for when, expected in RUNS[name].items():
         assert_same(found[when], expected)
 
 
@@ -54,10 +54,10 @@ def test_a_method_of_the_experiments_ends_where_it_ended(name, make):
         assert search.belief(search.problem.root()).v.mean == pytest.approx(BASELINES[name][1], abs=1e-6)
 
 
-def test_every_composition_method_and_journal_is_kept():
+def test_every_composition_method_and_run_is_kept():
     assert COMPOSITIONS.keys() == compositions.COMPOSITIONS.keys()
     assert BASELINES.keys() == dict(methods_of_the_experiments()).keys()
-    assert JOURNALS.keys() == journals.RESUME.keys() == journals.BEGIN.keys()
+    assert RUNS.keys() == runs.RESUME.keys() == runs.BEGIN.keys()
 
 
 def test_an_edit_of_a_compiled_function_is_noticed(tmp_path):

@@ -1,8 +1,7 @@
-"""Kept journals: they must be resumed, and go on as they did, for as long as their format is the present one.
+"""Stored runs: every later 1.x version must resume them, and those of one version go on as they did.
 
-``PYTHONPATH=.. python journals.py --write FOLDER NAME...`` writes journals, and ``journals.json`` beside
-them. Those of the default search are written anew whenever the default changes, the others only if the
-format does.
+``PYTHONPATH=.. python runs.py --write FOLDER NAME...`` writes runs, and ``runs.json`` beside them. Those of
+the default search are written anew whenever the default changes.
 """
 
 import json
@@ -31,8 +30,8 @@ def nim_parts():
     }
 
 
-def begin_default(journal):
-    search = asynchronously(ds.Search.default(weighted(20, 4), initial=6, seed=0, journal=journal))
+def begin_default(storage):
+    search = asynchronously(ds.Search.default(weighted(20, 4), initial=6, seed=0, storage=storage))
     search.note({"mine": [1, 2.5, "text"]})
     mine = frozenset({1, 5, 11, 19})
     search.propose(mine, search.problem.path_to(mine))
@@ -41,29 +40,29 @@ def begin_default(journal):
     return search
 
 
-def begin_nim(journal):
-    return run(ds.Search(Nim(), **nim_parts(), seed=0, journal=journal), 20)
+def begin_nim(storage):
+    return run(ds.Search(Nim(), **nim_parts(), seed=0, storage=storage), 20)
 
 
-def begin_noisy(journal):
-    search = ds.Search.default(weighted(20, 4), noisy=True, initial=6, seed=0, journal=journal)
+def begin_noisy(storage):
+    search = ds.Search.default(weighted(20, 4), noisy=True, initial=6, seed=0, storage=storage)
     return run(asynchronously(search, rounds=10), 5)
 
 
 BEGIN: dict[str, Callable[[Path], ds.Search]] = {
     "default": begin_default,
     "noisy": begin_noisy,
-    "paper": lambda journal: asynchronously(
-        ds.Search.paper(weighted(20, 4), seed=0, standardize=5, journal=journal)
+    "paper": lambda storage: asynchronously(
+        ds.Search.paper(weighted(20, 4), seed=0, standardize=5, storage=storage)
     ),
     "game": begin_nim,
 }
 
 RESUME: dict[str, Callable[[Path], ds.Search]] = {
-    "default": lambda journal: ds.Search.resume(journal, weighted(20, 4)),
-    "noisy": lambda journal: ds.Search.resume(journal, weighted(20, 4)),
-    "paper": lambda journal: ds.Search.resume(journal, weighted(20, 4)),
-    "game": lambda journal: ds.Search.resume(journal, Nim(), **nim_parts()),
+    "default": lambda storage: ds.Search.resume(storage, weighted(20, 4)),
+    "noisy": lambda storage: ds.Search.resume(storage, weighted(20, 4)),
+    "paper": lambda storage: ds.Search.resume(storage, weighted(20, 4)),
+    "game": lambda storage: ds.Search.resume(storage, Nim(), **nim_parts()),
 }
 
 
@@ -75,18 +74,18 @@ def go_on(search: ds.Search) -> ds.Search:
 
 
 def replayed(name: str, folder: Path, kept: Path = HERE) -> dict[str, object]:
-    """What a copy of a kept journal is resumed to, and where it goes on to."""
-    journal = Path(shutil.copy(kept / f"{name}.db", folder))
-    search = RESUME[name](journal)
+    """What a copy of a stored run is resumed to, and where it goes on to."""
+    storage = Path(shutil.copy(kept / f"{name}.db", folder))
+    search = RESUME[name](storage)
     return {"resumed": digest(search), "continued": digest(go_on(search))}
 
 
 def write(folder: Path, names: Sequence[str]) -> None:
-    """Write journals anew, and what they are resumed to; the others in the folder stay as they are."""
+    """Write runs anew, and what they are resumed to; the others in the folder stay as they are."""
     for name in names:
         (folder / f"{name}.db").unlink(missing_ok=True)
         BEGIN[name](folder / f"{name}.db").close()
-    table = folder / "journals.json"
+    table = folder / "runs.json"
     found = json.loads(table.read_text()) if table.exists() else {}
     with tempfile.TemporaryDirectory() as copies:
         found |= {name: replayed(name, Path(copies), folder) for name in names}
