@@ -527,7 +527,7 @@ class Killed(BaseException):
 def test_a_selection_killed_before_its_first_event_goes_on(tmp_path, monkeypatch):
     path = tmp_path / "run.db"
     with monkeypatch.context() as patch:
-        patch.setattr(SelectionRun, "identify", lambda *given: (_ for _ in ()).throw(Killed))
+        patch.setattr(SelectionRun, "__init__", lambda *given: (_ for _ in ()).throw(Killed))
         with pytest.raises(Killed):
             selector(storage=path).fit(X, Y)
     fitted = selector(storage=path).fit(X, Y)

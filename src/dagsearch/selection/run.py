@@ -73,6 +73,8 @@ class SelectionRun:
         Search over the problem; new, or of a stored run.
     record : Record
         What the stored run holds; empty if the search is new.
+    about : mapping
+        Note that says whose scores these are, for the run's first event; ``data`` is their digest.
 
     Attributes
     ----------
@@ -92,7 +94,9 @@ class SelectionRun:
         A selection that is repeated inside the folds, if there is one.
     """
 
-    def __init__(self, problem: ColumnSubsets, search: Search, record: Record) -> None:
+    def __init__(
+        self, problem: ColumnSubsets, search: Search, record: Record, about: Mapping[str, Any]
+    ) -> None:
         self.problem, self.search, self.record = problem, search, record
         self.stopped = "budget"
         self.smallest = False
@@ -102,11 +106,17 @@ class SelectionRun:
         self.nested: Nested | None = None
         self._noise = FoldNoise()
         self._scored: dict[Subset, Scored] = {}
-        self._began_here = False  # whether this process has begun the stored run
-        log = search.log
-        if isinstance(log, RunLog):
-            record.add(log.database.events(log.name, record.events))
-            log.listeners.append(self._hear)
+        self._began_here = False  # whether the stored run begins in this process
+        if isinstance(search.log, RunLog):
+            database, run, note = search.log.database, search.log.name, {"note": note_to_json(about)}
+            if not record.selection:
+                number = database.append(run, search.log.worker, "note", note, "selection")
+                self._began_here = number is not None
+            record.add(database.events(run, record.events))
+            _check_digest(record, about["data"], database.where)
+            search.log.listeners.append(self._hear)
+        else:
+            record.note(about)
         self._read = record.events  # number of the last event that the record has
         self._add(record.entries)
         self._began = time.perf_counter() - (record.entries[-1].seconds if record.entries else 0.0)
@@ -123,20 +133,6 @@ class SelectionRun:
             self._scored[frozenset(entry.scored.columns)] = entry.scored
             if entry.scored.failure is None:
                 self._noise.add(entry.scored.scores)
-
-    def identify(self, about: Mapping[str, Any]) -> None:
-        """Note whose scores these are, unless the stored run says so; raises if it holds other scores."""
-        log = self.search.log
-        if not isinstance(log, RunLog):
-            self.record.note(about)
-        elif not self.record.selection:
-            note = {"note": note_to_json(about)}
-            if log.database.append(log.name, log.worker, "note", note, "selection") is not None:
-                self._began_here = True
-                self.record.note(about)
-            else:  # another process was faster
-                log.catch_up()
-                _check_digest(self.record, about["data"], log.database.where)
 
     def note(self, content: dict[str, Any]) -> None:
         """Write a note to the stored run, if there is one, and to the record."""
@@ -193,7 +189,7 @@ class SelectionRun:
                 runner.put_first(self._propose(leaf))
 
     def _chooses(self) -> bool:
-        """Whether this process proposes subsets that the search does not: only one of those at work does."""
+        """Whether this process adds to what the search proposes: of several at work, only one does."""
         log = self.search.log
         if self._began_here or not isinstance(log, RunLog):
             return True
@@ -207,17 +203,17 @@ class SelectionRun:
         """Tell the known scores, and propose the subsets to score first.
 
         A resumed search goes on as if it had not been interrupted: what it has told is left out, and what it
-        had proposed comes in the same order.
+        had proposed comes in the same order. Of several processes one does so, for all.
         """
+        if not self._chooses():
+            return []
         done = {evaluation.leaf for evaluation in self.search.history} | set(self._scored)
         for leaf, score in warm_start.known.items():
             if leaf not in done:
                 self._learn(Proposal(leaf, tuple(self.problem.path_to(leaf))), score, known=True)
-        first = list(iter(self.search.log.take_over, None))
-        if self._chooses():
-            done |= {*warm_start.known, *(proposal.leaf for proposal in self.search.pending)}
-            first += [self._propose(leaf) for leaf in dict.fromkeys(warm_start.first) if leaf not in done]
-        return first
+        again = list(iter(self.search.log.take_over, None))
+        done |= {*warm_start.known, *(proposal.leaf for proposal in self.search.pending)}
+        return again + [self._propose(leaf) for leaf in dict.fromkeys(warm_start.first) if leaf not in done]
 
     def _propose(self, leaf: frozenset[int]) -> Proposal:
         return self.search.propose(leaf, self.problem.path_to(leaf))
@@ -240,10 +236,10 @@ class SelectionRun:
         """A failure counts as the worst score so far, with the variance of all scores as its noise."""
         note = scored.note(self._seconds())
         if scored.failure is None:
-            return self._learn(proposal, scored.mean, self._noise.add(scored.scores), note)
+            return self._learn(proposal, scored.mean, self._noise.add(scored.scores), note=note)
         if len(self.search.history) > 1:
             rewards = np.array([evaluation.reward for evaluation in self.search.history])
-            return self._learn(proposal, float(rewards.min()), float(rewards.var()) or None, note)
+            return self._learn(proposal, float(rewards.min()), float(rewards.var()) or None, note=note)
         self.search.log.catch_up()
         if proposal.leaf in self._scored:
             return False
@@ -251,20 +247,13 @@ class SelectionRun:
         self.record.note(note)
         return True
 
-    def _learn(
-        self,
-        proposal: Proposal,
-        score: float,
-        noise: float | None = None,
-        note: Mapping[str, Any] | None = None,
-        known: bool = False,
-    ) -> bool:
+    def _learn(self, proposal: Proposal, score: float, noise: float | None = None, **about: Any) -> bool:
         """Tell the search a score, and record it as a stored run would; false if another process has."""
-        evaluation = self.search.tell(proposal, score, noise, note=note, known=known)
+        evaluation = self.search.tell(proposal, score, noise, **about)
         if proposal.leaf in self._scored:
             return False
         self.record.add_evaluations([evaluation])
-        self.record.note(note or {})
+        self.record.note(about.get("note", {}))
         return True
 
     def repeat_inside(self, budget: int, nested: Callable[[int], Nested | None]) -> None:
@@ -303,8 +292,7 @@ class SelectionRun:
         """Tell the search the score of a subset that another method has found."""
         subset = frozenset(scored.columns)
         if subset not in {told.leaf for told in self.search.history}:
-            proposal = Proposal(subset, tuple(self.problem.path_to(subset)))
-            self._learn(proposal, scored.mean, self._noise.add(scored.scores))
+            self._learn(self._propose(subset), scored.mean, self._noise.add(scored.scores))
 
     def record_belief(self, optimum: Samples | None) -> None:
         """Record the belief about the best possible score, unless it is known for the last entry already."""
@@ -329,21 +317,17 @@ def notifier(
     def notify(entry: Entry) -> bool:
         if not callbacks:
             return False
-        told = _bunch(run, entry, features)
+        best = run.search.incumbent()
+        told = Bunch(
+            step=len(run.record.entries),
+            features=features.labels(entry.scored.columns),
+            score=None if entry.scored.failure else entry.scored.mean,
+            fold_scores=entry.scored.scores,
+            failure=entry.scored.failure,
+            best_features=None if best is None else features.labels(sorted(best.leaf)),
+            best_score=entry.best,
+        )
         answers = [callback(told) for callback in callbacks]
         return any(bool(answer) for answer in answers)
 
     return notify
-
-
-def _bunch(run: SelectionRun, entry: Entry, features: Features) -> Bunch:
-    best = run.search.incumbent()
-    return Bunch(
-        step=len(run.record.entries),
-        features=features.labels(entry.scored.columns),
-        score=None if entry.scored.failure else entry.scored.mean,
-        fold_scores=entry.scored.scores,
-        failure=entry.scored.failure,
-        best_features=None if best is None else features.labels(sorted(best.leaf)),
-        best_score=entry.best,
-    )

@@ -24,7 +24,7 @@ from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.data import REACH
 from dagsearch.problem import Problem
 from dagsearch.results import Gaussian, Proposal
-from dagsearch.run.pools import Running
+from dagsearch.run.pools import Pool, Running
 from dagsearch.run.worker import only_here
 from dagsearch.storage.record import Scored
 
@@ -131,10 +131,8 @@ def undivided(call: Callable[..., Any], *arguments: Any) -> Any:
         return call(*arguments)
 
 
-class BatchPool:
+class BatchPool(Pool):
     """Scores a batch of subsets at a time with joblib; the results are :class:`Scored`.
-
-    It is the :class:`dagsearch.run.pools.Pool` of a feature selection.
 
     Parameters
     ----------
@@ -174,10 +172,6 @@ class BatchPool:
             one.future.set_result(scored)
         self._left = self._batch_size
         return list(running)
-
-    def abandon(self, one: Running) -> None:
-        """Leave a subset out of the batch, which has not begun."""
-        one.future.cancel()
 
     def close(self) -> None:
         """Let joblib end its workers."""

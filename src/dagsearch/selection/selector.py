@@ -388,18 +388,13 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         record = recorded(self.storage, self.name, plan.digest)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         try:
-            covariance = plan.covariance(self.covariance)
-            if self.storage is not None and record.begun is not None:
-                search = Search.resume(self.storage, plan.problem, name=self.name, covariance=covariance)
+            given: dict[str, Any] = {"storage": self.storage, "name": self.name}
+            given["covariance"] = plan.covariance(self.covariance)
+            if record.begun is not None:
+                search = Search.resume(problem=plan.problem, **given)
             else:
-                search = Search.default(
-                    plan.problem,
-                    covariance=covariance,
-                    initial=default_initial(plan.budget),
-                    seed=seed,
-                    storage=self.storage,
-                    name=self.name,
-                )
+                initial = default_initial(plan.budget)
+                search = Search.default(plan.problem, initial=initial, seed=seed, **given)
         except CovarianceError as error:
             raise CovarianceError(f"covariance: {error}") from error
         about: dict[str, Any] = {
@@ -412,8 +407,7 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         if plan.bounds[1] < math.inf:
             about["largest"] = plan.bounds[1]
         try:
-            run = SelectionRun(plan.problem, search, record)
-            run.identify(about)
+            run = SelectionRun(plan.problem, search, record, about)
         except BaseException:
             search.close()
             raise
@@ -435,8 +429,7 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         self._show_choice(features)
 
     def _show_choice(self, features: Features) -> None:
-        found = findings_of(self._run, self._choice, features)
-        for name, value in found.items():
+        for name, value in findings_of(self._run, self._choice, features).items():
             setattr(self, name, value)
 
     def _get_support_mask(self) -> Any:

@@ -212,9 +212,7 @@ class Request:
     storage: Annotated[
         Text,
         Option(
-            "write every scored subset to this database, a file or postgresql://…, or continue the run that "
-            "it has",
-            metavar="RUN",
+            "store every scored subset in this file or postgresql://…, or continue its run", metavar="RUN"
         ),
     ] = None
     name: Annotated[Text, Option("name of the run, if the database has several", metavar="NAME")] = None
