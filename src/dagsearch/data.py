@@ -105,6 +105,8 @@ class Data:
         self._started = time.perf_counter()
         self.stopped: str | None = None
         """Why the last run ended; ``None`` if there was no run."""
+        self.failed = 0
+        """Number of evaluations that have failed."""
         self.pending: list[Proposal] = []
         """Pending proposals, the oldest first."""
         self.offered: list[Proposal] = []
@@ -123,8 +125,6 @@ class Data:
         """How well rewards were predicted before they were told."""
         self.known = 0
         """Number of rewards that were given as known."""
-        self.failed = 0
-        """Number of evaluations that have failed."""
         self.since_best = 0
         """Number of evaluations since the best one, without rewards that were given as known."""
 

@@ -12,9 +12,9 @@ from sklearn.linear_model import LinearRegression
 import dagsearch as ds
 from dagsearch._internal.texts import shortened, shown
 from dagsearch.errors import EvaluationError, RewardError
-from dagsearch.journal.journal import read_events
 from dagsearch.sklearn import DAGSearchSelector, FailedSubsetsWarning
 from support.problems import Sum
+from support.stored import events_of
 
 HUGE = 10**400  # too large for a float
 ENDLESS = 10**5000  # has more digits than Python converts to text
@@ -26,8 +26,8 @@ WRONG = [
     ("progress", "foo"),
     ("progress", 2),
     ("progress", None),
-    ("journal", 3),
-    ("journal", b"run.db"),
+    ("storage", 3),
+    ("storage", b"run.db"),
     ("noisy", "yes"),
     ("noisy", 1),
     ("deterministic", "no"),
@@ -49,8 +49,8 @@ WRONG = [
 @pytest.mark.parametrize(("name", "value"), WRONG, ids=lambda value: shown(value)[:16])
 def test_an_argument_that_makes_no_sense_is_named_in_one_line(name, value, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    arguments = {"budget": 5, "journal": "run.db", "seed": 0, name: value}
-    with pytest.raises(ValueError if name != "journal" else ds.JournalError, match=name) as caught:
+    arguments = {"budget": 5, "storage": "run.db", "seed": 0, name: value}
+    with pytest.raises(ValueError if name != "storage" else ds.StorageError, match=name) as caught:
         ds.search(Sum(), **arguments)
     assert re.fullmatch(r".{10,300}", str(caught.value))
 
@@ -68,10 +68,10 @@ def test_a_function_is_searched_with_the_same_checks(optimize, name, value):
 
 
 @pytest.mark.parametrize(
-    ("name", "value"), [("seed", "x"), ("noisy", "yes"), ("journal", 3), ("initial", "x"), ("initial", -1)]
+    ("name", "value"), [("seed", "x"), ("noisy", "yes"), ("storage", 3), ("initial", "x"), ("initial", -1)]
 )
 def test_the_constructor_names_them_too(name, value):
-    with pytest.raises((ValueError, ds.JournalError), match=name) as caught:
+    with pytest.raises((ValueError, ds.StorageError), match=name) as caught:
         ds.Search.default(Sum(), **{name: value})
     assert "\n" not in str(caught.value)
 
@@ -87,9 +87,9 @@ def test_the_constructor_names_them_too(name, value):
     ],
 )
 def test_rules_for_stopping_may_be_numbers_of_any_library(name, value, stored, tmp_path):
-    ds.search(Sum(), 4, journal=tmp_path / "run.db", seed=0, **{name: value})
-    (run,) = [event for event in read_events(tmp_path / "run.db") if event.kind == "run"]
-    assert run.content["stop"] == {name: stored}
+    ds.search(Sum(), 4, storage=tmp_path / "run.db", seed=0, **{name: value})
+    (run,) = [event for event in events_of(tmp_path / "run.db") if event.kind == "run"]
+    assert run.body["stop"] == {name: stored}
 
 
 @pytest.mark.parametrize(
@@ -126,7 +126,7 @@ def test_so_it_is_from_another_process(tmp_path):
 def check_refused(reward, tmp_path, **where):
     problem = ds.problems.Subsets(6, 2, reward=lambda leaf: reward)
     with pytest.raises(EvaluationError, match="RewardError: the reward of") as caught:
-        ds.search(problem, 5, seed=0, journal=tmp_path / "run.db", **where)
+        ds.search(problem, 5, seed=0, storage=tmp_path / "run.db", **where)
     assert len(str(caught.value)) < 1000
     assert "\n" not in str(caught.value)
     assert isinstance(caught.value.__cause__, RewardError)
@@ -150,7 +150,7 @@ def check_refused(reward, tmp_path, **where):
 )
 def test_numbers_of_any_library_are_rewards(reward, told, tmp_path):
     problem = ds.problems.Subsets(6, 2, reward=lambda leaf: reward if 0 in leaf else 0.0)
-    result = ds.search(problem, 15, seed=0, journal=tmp_path / "run.db")
+    result = ds.search(problem, 15, seed=0, storage=tmp_path / "run.db")
     assert {evaluation.reward for evaluation in result.history} == {told, 0.0}
     ds.Search.resume(tmp_path / "run.db", problem).close()
 
@@ -186,12 +186,12 @@ class Verbose(Sum):
 @pytest.mark.parametrize("where", [{}, {"n_jobs": 1}])
 def test_the_journal_holds_both_ends_of_a_long_error(where, tmp_path):
     path = tmp_path / "run.db"
-    search = ds.Search.default(Verbose(), initial=4, seed=0, journal=path)
+    search = ds.Search.default(Verbose(), initial=4, seed=0, storage=path)
     search.propose(frozenset({0, 1, 2, 15}), (0, 1, 2, 15))
     search.data.offered.extend(search.pending)
     search.run(3, on_error="skip", **where)
     search.close()
-    failed = [event.content["note"] for event in read_events(path) if event.kind == "forget"]
+    failed = [event.body["note"] for event in events_of(path) if event.kind == "forget"]
     assert failed[0]["failure"].startswith("RuntimeError: begin xxx")
     assert failed[0]["failure"].endswith("xxx end")
     assert path.stat().st_size < 100_000
@@ -217,11 +217,9 @@ def test_a_selection_holds_both_ends_of_a_long_error(tmp_path):
     data = np.random.default_rng(0).normal(size=(30, 6))
     data[:, 0] = 7.0
     path = tmp_path / "run.db"
-    selector = DAGSearchSelector(Failing(), n_features_to_select=2, budget=12, cv=2, journal=path)
+    selector = DAGSearchSelector(Failing(), n_features_to_select=2, budget=12, cv=2, storage=path)
     with pytest.warns(FailedSubsetsWarning):
         selector.fit(data, data[:, 1])
-    failures = [
-        json.dumps(event.content) for event in read_events(path) if "begin xxx" in json.dumps(event.content)
-    ]
+    failures = [json.dumps(event.body) for event in events_of(path) if "begin xxx" in json.dumps(event.body)]
     assert failures
     assert all(len(failure) < 10_000 for failure in failures)

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 import dagsearch as ds
-from dagsearch.journal.encoding import note_to_json
 from dagsearch.problems import (
     Orders,
     Prefix,
@@ -19,6 +18,7 @@ from dagsearch.problems import (
 )
 from dagsearch.space import Space
 from dagsearch.space.moves import moves_in
+from dagsearch.storage.encoding import note_to_json
 from dagsearch.testing import check_problem
 from support.small import all_states, leaves_of
 
@@ -151,17 +151,17 @@ def test_a_journal_does_not_continue_with_a_reward_that_says_it_has_other_data(m
         def identity(self):
             return f"data {self.data}"
 
-    ds.search(make(Reward(1)), budget=2, seed=0, journal=tmp_path / "j")
-    with pytest.raises(ds.JournalError, match=r"its identity was data 1, and is data 2"):
-        ds.search(make(Reward(2)), budget=3, seed=0, journal=tmp_path / "j")
-    assert len(ds.search(make(Reward(1)), budget=3, seed=0, journal=tmp_path / "j").history) == 3
+    ds.search(make(Reward(1)), budget=2, seed=0, storage=tmp_path / "j")
+    with pytest.raises(ds.StorageError, match=r"its identity was data 1, and is data 2"):
+        ds.search(make(Reward(2)), budget=3, seed=0, storage=tmp_path / "j")
+    assert len(ds.search(make(Reward(1)), budget=3, seed=0, storage=tmp_path / "j").history) == 3
 
 
 @KINDS
 def test_a_journal_resumes(make, tmp_path):
     whole = ds.search(make(), budget=12, seed=1)
-    ds.search(make(), budget=6, seed=1, journal=tmp_path / "j")
-    resumed = ds.search(make(), budget=6, seed=1, journal=tmp_path / "j")
+    ds.search(make(), budget=6, seed=1, storage=tmp_path / "j")
+    resumed = ds.search(make(), budget=6, seed=1, storage=tmp_path / "j")
     assert len(resumed.history) == 6
     search = ds.Search.resume(tmp_path / "j", make())
     result = search.run(6)

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 import dagsearch as ds
-from dagsearch.journal.encoding import Part
-from dagsearch.journal.record import Record, Told
 from dagsearch.report.effects import worth_of
 from dagsearch.report.view import Viewed
+from dagsearch.storage.encoding import Part
+from dagsearch.storage.record import Record, Told
 from experiments.harness.runner import read_rows
 from experiments.truth import pairs
 

@@ -7,7 +7,6 @@ import pytest
 
 import dagsearch as ds
 from dagsearch.covariances import Overlap, SetKernel
-from dagsearch.journal.journal import read_events
 from dagsearch.posterior import FunctionScores
 from dagsearch.posterior.evidence import LogPosterior
 from dagsearch.posterior.function import AnchoredScores
@@ -18,8 +17,8 @@ from dagsearch.proposers.policies import UpperConfidence
 from dagsearch.proposers.rollouts import Greedy
 from dagsearch.space import Space
 from support.executors import threads
-from support.journals import cut_off, history, state
 from support.searches import exhaustive
+from support.stored import cut_off, events_of, history, state
 
 
 class Plain:
@@ -234,10 +233,10 @@ def test_noisy_searches_are_never_exhausted(make):
 
 @pytest.mark.parametrize("name", ["all but one", "any size", "plain, all but one", "capacity"])
 def test_a_resumed_search_goes_on_as_if_it_had_not_ended(name, tmp_path):
-    whole = ds.Search.default(SMALL[name](), initial=4, seed=0, journal=tmp_path / "whole")
+    whole = ds.Search.default(SMALL[name](), initial=4, seed=0, storage=tmp_path / "whole")
     whole.run(1_000)
     whole.close()
-    events = read_events(tmp_path / "whole")
+    events = events_of(tmp_path / "whole")
     for count in np.linspace(2, len(events) - 1, 4, dtype=int).tolist():
         copy = cut_off(tmp_path / "whole", count, tmp_path / f"cut {count}")
         resumed = ds.Search.resume(copy, SMALL[name]())
@@ -318,7 +317,7 @@ def test_seconds_hold_in_rollouts_and_climbs(make, slow, clock, monkeypatch):
 def test_seconds_hold_while_hyperparameters_are_learnt(clock, monkeypatch, tmp_path):
     begun = []
     monkeypatch.setattr(LogPosterior, "loss", slowed(LogPosterior.loss, clock, begun))
-    search = ds.Search.default(Subsets(30, 6, total), initial=3, seed=0, journal=tmp_path / "journal")
+    search = ds.Search.default(Subsets(30, 6, total), initial=3, seed=0, storage=tmp_path / "journal")
     end, reason = run_with_limit(search, clock, 65.0)
     assert (reason, len(begun), len(search.history)) == ("seconds", 7, 3)
     assert max(begun) < end
@@ -343,7 +342,7 @@ def test_seconds_hold_in_a_game_that_is_almost_solved(clock, monkeypatch):
 def test_a_search_whose_time_was_over_goes_on_after_a_resume(seconds, clock, tmp_path):
     def begun(journal):
         problem = Plain(12, 11)
-        search = ds.Search.default(problem, initial=3, seed=0, journal=journal)
+        search = ds.Search.default(problem, initial=3, seed=0, storage=journal)
         search.ask()  # somebody else evaluates this one
         problem.ticking = clock
         assert run_with_limit(search, clock, seconds)[1] == "seconds"

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import dagsearch as ds
-from dagsearch.journal.journal import read_events
 from dagsearch.problems import Decision, FunctionProblem
 from support.small import CoinFlips
+from support.stored import events_of
 
 
 class Counted:
@@ -226,7 +226,7 @@ def test_maximize_and_minimize_are_each_others_opposite(tmp_path):
         x, y = choose("x", range(6)), choose("y", range(5))
         return (x - 2) ** 2 + (y - 3) ** 2 - 7.5
 
-    smallest = ds.minimize(cost, budget=20, seed=0, journal=tmp_path / "j")
+    smallest = ds.minimize(cost, budget=20, seed=0, storage=tmp_path / "j")
     largest = ds.maximize(lambda choose: -cost(choose), budget=20, seed=0)
     assert smallest.best_state == largest.best_state == {"x": 2, "y": 3}
     assert smallest.best_reward == -7.5 == -largest.best_reward
@@ -234,7 +234,7 @@ def test_maximize_and_minimize_are_each_others_opposite(tmp_path):
         assert evaluation.reward == cost(lambda name, _, leaf=evaluation.leaf: leaf[name])
     best = np.minimum.accumulate([e.reward for e in smallest.history])
     assert [e.best_reward for e in smallest.history] == best.tolist()
-    again = ds.minimize(cost, budget=30, seed=0, journal=tmp_path / "j")
+    again = ds.minimize(cost, budget=30, seed=0, storage=tmp_path / "j")
     assert len(again.history) == 30 == again.history[-1].step
     assert [e.reward for e in again.history[:20]] == [e.reward for e in smallest.history]
 
@@ -306,24 +306,24 @@ def test_a_journal_does_not_continue_with_a_function_that_says_it_is_another(tmp
         def identity(self):
             return f"times {self.factor}"
 
-    ds.maximize(Scaled(1), budget=3, seed=0, journal=tmp_path / "j")
-    with pytest.raises(ds.JournalError, match=r"its identity was times 1, and is times 2"):
-        ds.maximize(Scaled(2), budget=4, seed=0, journal=tmp_path / "j")
-    assert len(ds.maximize(Scaled(1), budget=4, seed=0, journal=tmp_path / "j").history) == 4
+    ds.maximize(Scaled(1), budget=3, seed=0, storage=tmp_path / "j")
+    with pytest.raises(ds.StorageError, match=r"its identity was times 1, and is times 2"):
+        ds.maximize(Scaled(2), budget=4, seed=0, storage=tmp_path / "j")
+    assert len(ds.maximize(Scaled(1), budget=4, seed=0, storage=tmp_path / "j").history) == 4
 
 
 def test_a_journal_holds_names_and_values(tmp_path):
-    ds.maximize(conditional, budget=5, seed=0, journal=tmp_path / "j")
-    text = json.dumps([event.content for event in read_events(tmp_path / "j")])
+    ds.maximize(conditional, budget=5, seed=0, storage=tmp_path / "j")
+    text = json.dumps([event.body for event in events_of(tmp_path / "j")])
     assert '["pre", "none"]' in text or '["pre", "pca"]' in text
-    with pytest.raises(ds.JournalError, match="its identity was conditional, and is straight"):
-        ds.maximize(straight, budget=6, seed=0, journal=tmp_path / "j")
+    with pytest.raises(ds.StorageError, match="its identity was conditional, and is straight"):
+        ds.maximize(straight, budget=6, seed=0, storage=tmp_path / "j")
     other = lambda choose: straight(choose)  # noqa: E731
     other.__name__ = "conditional"
     with pytest.raises(ds.ProblemError, match=r"the function chose 'pre' with .* then 'a' with"):
-        ds.maximize(other, budget=6, seed=0, journal=tmp_path / "j")
-    with pytest.raises(ds.ProblemError, match="cannot be kept in a journal"):
-        ds.maximize(lambda choose: choose("a", [print, len])(()) or 0, 3, journal=tmp_path / "k")
+        ds.maximize(other, budget=6, seed=0, storage=tmp_path / "j")
+    with pytest.raises(ds.ProblemError, match="cannot be stored"):
+        ds.maximize(lambda choose: choose("a", [print, len])(()) or 0, 3, storage=tmp_path / "k")
 
 
 @pytest.mark.parametrize("function", [kinds, loop, conditional])
@@ -336,7 +336,7 @@ def test_a_resumed_search_is_the_same_search(function, tmp_path):
 
     whole = ds.Search.default(FunctionProblem(failing), seed=3, initial=2)
     whole.run(8, on_error="skip")
-    search = ds.Search.default(FunctionProblem(failing), seed=3, initial=2, journal=tmp_path / "j")
+    search = ds.Search.default(FunctionProblem(failing), seed=3, initial=2, storage=tmp_path / "j")
     for budget in (1, 3, 4):
         search.run(budget, on_error="skip")
         search.close()

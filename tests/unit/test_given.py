@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 import dagsearch as ds
-from dagsearch.journal.journal import read_events
 from dagsearch.run.given import Given
+from dagsearch.storage.database import Database
+from support.stored import events_of
 
 
 def product(choose):
@@ -162,32 +163,33 @@ def test_a_run_that_was_killed_anywhere_goes_on_as_if_it_had_not_been(tmp_path, 
     whole = ds.search(problem, 12, **settings)
     assert [dict(one.leaf) for one in whole.history[:5]] == [leaf for leaf, _ in KNOWN] + [START[0], START[2]]
     uninterrupted = tmp_path / "whole.db"
-    ds.search(problem, 12, journal=uninterrupted, **settings)
-    events = len(read_events(uninterrupted))
+    ds.search(problem, 12, storage=uninterrupted, **settings)
+    events = len(events_of(uninterrupted))
     for last in range(1, events):
-        path, append = tmp_path / f"{last}.db", ds.journal.journal.Journal.append
+        path, append = tmp_path / f"{last}.db", Database.append
 
-        def dying(self, kind, content, last=last, append=append):
-            append(self, kind, content)
-            if self._end.events > last:
+        def dying(self, *event, last=last, append=append):
+            number = append(self, *event)
+            if number > last:
                 raise Died
+            return number
 
         with monkeypatch.context() as patched:
-            patched.setattr(ds.journal.journal.Journal, "append", dying)
+            patched.setattr(Database, "append", dying)
             with pytest.raises(Died):
-                ds.search(problem, 12, journal=path, **settings)
-        assert ds.search(problem, 12, journal=path, **settings).history == whole.history
+                ds.search(problem, 12, storage=path, **settings)
+        assert ds.search(problem, 12, storage=path, **settings).history == whole.history
 
 
 def test_the_budget_of_a_continued_run_does_not_count_known_results(tmp_path):
     path, problem = tmp_path / "run.db", ds.problems.FunctionProblem(product)
-    ds.search(problem, 4, seed=0, journal=path, known=KNOWN)
+    ds.search(problem, 4, seed=0, storage=path, known=KNOWN)
     more = ({"a": 9, "b": 1}, 9.0)
-    result = ds.search(problem, 6, journal=path, known=[*KNOWN, more])
+    result = ds.search(problem, 6, storage=path, known=[*KNOWN, more])
     assert (len(result.history), sum(one.known for one in result.history)) == (10, 4)
     assert (result.history[7].leaf, result.history[7].known) == (more[0], True)
-    assert ds.search(problem, 6, journal=path).history == result.history  # not even if they are left out
-    assert [event.content["known"] for event in read_events(path) if "known" in event.content] == [True] * 4
+    assert ds.search(problem, 6, storage=path).history == result.history  # not even if they are left out
+    assert [event.body["known"] for event in events_of(path) if "known" in event.body] == [True] * 4
 
 
 def test_a_leaf_that_failed_is_not_started_with_again(tmp_path):
@@ -201,7 +203,7 @@ def test_a_leaf_that_failed_is_not_started_with_again(tmp_path):
 
     problem = ds.problems.Choices({"a": range(9)}, reward=failing)
     for budget in (3, 6):
-        ds.search(problem, budget, seed=0, journal=tmp_path / "run.db", start=[{"a": 7}], on_error="skip")
+        ds.search(problem, budget, seed=0, storage=tmp_path / "run.db", start=[{"a": 7}], on_error="skip")
     assert tried[0] == 7
     assert tried.count(7) == 1
 
@@ -228,7 +230,7 @@ def test_bad_input_is_named_in_one_line_before_a_journal_begins(name, tmp_path):
     settings, message = BAD[name]
     for function in (ds.maximize, ds.minimize):
         with pytest.raises((ValueError, ds.DagSearchError), match=message) as caught:
-            function(product, 3, journal=tmp_path / "run.db", **settings)
+            function(product, 3, storage=tmp_path / "run.db", **settings)
         assert "\n" not in str(caught.value)
     assert not (tmp_path / "run.db").exists()
 
@@ -299,17 +301,17 @@ def test_an_error_in_a_callback_loses_nothing(tmp_path):
             raise ZeroDivisionError("of the user")
 
     with pytest.raises(ZeroDivisionError, match="of the user") as caught:
-        ds.maximize(product, 9, seed=0, callback=callback, journal=tmp_path / "run.db")
+        ds.maximize(product, 9, seed=0, callback=callback, storage=tmp_path / "run.db")
     assert len(caught.value.result.history) == 4
     whole = ds.maximize(product, 9, seed=0)
-    assert ds.maximize(product, 9, journal=tmp_path / "run.db").history == whole.history
+    assert ds.maximize(product, 9, storage=tmp_path / "run.db").history == whole.history
 
 
 @pytest.mark.parametrize("callback", [3, lambda: True, lambda search, trial: True])
 def test_what_cannot_be_called_with_an_evaluation_is_refused(callback, tmp_path):
     for function in (ds.maximize, ds.minimize):
         with pytest.raises(ValueError, match="callback must be a function of one argument, an Evaluation"):
-            function(product, 3, callback=callback, journal=tmp_path / "run.db")
+            function(product, 3, callback=callback, storage=tmp_path / "run.db")
     assert not (tmp_path / "run.db").exists()
 
 

@@ -215,7 +215,7 @@ def test_leaves_that_cannot_be_are_refused():
 @KINDS
 def test_a_journal_resumes(make, tmp_path):
     whole = ds.search(make(), budget=12, seed=1)
-    search = ds.Search.default(make(), initial=2, seed=1, journal=tmp_path / "j")
+    search = ds.Search.default(make(), initial=2, seed=1, storage=tmp_path / "j")
     search.run(5)
     search.close()
     search = ds.Search.resume(tmp_path / "j", make())

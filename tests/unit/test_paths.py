@@ -111,7 +111,7 @@ def test_a_changed_decision_keeps_the_later_ones():
 
 def test_a_search_of_such_a_class_is_resumed(tmp_path):
     whole = ds.Search.default(Network(), seed=3).run(40)
-    first = ds.Search.default(Network(), seed=3, journal=tmp_path / "run.db")
+    first = ds.Search.default(Network(), seed=3, storage=tmp_path / "run.db")
     first.run(25)
     first.close()
     resumed = ds.Search.resume(tmp_path / "run.db", Network()).run(15)

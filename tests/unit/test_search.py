@@ -894,7 +894,7 @@ def chosen(choose):
 )
 def test_a_setting_that_does_not_exist_is_named_before_anything_begins(run, what, name, hint, tmp_path):
     with pytest.raises(TypeError, match=f"'{name}' is not a setting of a search: {re.escape(hint)}"):
-        run(what, 5, journal=tmp_path / "run.db", **{name: 1})
+        run(what, 5, storage=tmp_path / "run.db", **{name: 1})
     assert not (tmp_path / "run.db").exists()
 
 

@@ -98,7 +98,7 @@ def watched():
 def test_every_part_of_a_search_computes_in_one_thread(make, tmp_path):
     problem, stranger, path = watched(), frozenset({0, 300, 599}), tmp_path / "run.db"
     settings = {"initial": 4} if make == ds.Search.default else {"standardize": 4}
-    search = make(problem, seed=0, journal=path, **settings)
+    search = make(problem, seed=0, storage=path, **settings)
     assert problem.covers(lambda: search.run(12), lambda: search.tell(stranger, 1.0), search.recommend)
     search.close()
     assert problem.covers(lambda: ds.Search.resume(path, problem).close())

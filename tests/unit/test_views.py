@@ -511,7 +511,7 @@ def test_a_search_by_codes_is_resumed_exactly(tmp_path):
     problem, _ = spins(0)
     whole = ds.Search.default(problem, initial=8, seed=1)
     whole.run(60)
-    begun = ds.Search.default(problem, initial=8, seed=1, journal=tmp_path / "run.db")
+    begun = ds.Search.default(problem, initial=8, seed=1, storage=tmp_path / "run.db")
     begun.run(35)
     begun.close()
     again = ds.Search.resume(tmp_path / "run.db", problem)

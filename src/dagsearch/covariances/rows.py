@@ -37,7 +37,8 @@ def joined(rows: Rows | None, more: Rows) -> Rows:
     if rows is None:
         return np.array(more)
     old, new, width = len(rows), len(rows) + len(more), more.shape[1]
-    room = grown(rows if rows.base is None else rows.base, new, max(rows.shape[1], width))
+    room = rows.base if isinstance(rows.base, np.ndarray) else rows
+    room = grown(room, new, max(rows.shape[1], width))
     room[old:new, :width], room[old:new, width:] = more, 0
     return room[:new]
 

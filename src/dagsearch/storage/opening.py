@@ -82,6 +82,7 @@ def has_begun(storage: Storage | None, name: str | None = None) -> bool:
         database.close()
 
 
+@one_thread()
 def resume(
     kind: type["Search"], storage: Storage, problem: Problem, name: str | None, given: Mapping[str, Any]
 ) -> "Search":
