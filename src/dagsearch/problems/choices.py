@@ -1,11 +1,9 @@
 """Find the best values of named choices."""
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
-from dagsearch._internal.checks import is_finite
+from dagsearch._internal.plain import from_json, to_json
 from dagsearch._internal.typing import IntArray
 from dagsearch.errors import ProblemError
 from dagsearch.problem import Coding
@@ -51,6 +49,19 @@ class NamedChoices:
     def path_to(self, leaf: Chosen) -> list[Decision]:
         """The decisions in their order."""
         return [Decision(*item) for item in leaf.items()]
+
+    def encode(self, state: Chosen) -> list[list[Any]]:
+        """Names and values, and the options if they are known only by the state."""
+        if state.options is None:
+            return [[name, to_json(value)] for name, value in state.items()]
+        parts = zip(state.items(), state.options, strict=True)
+        return [[name, to_json(value), list(map(to_json, options))] for (name, value), options in parts]
+
+    def decode(self, encoded: Sequence[Sequence[Any]]) -> Chosen:
+        """The state that :meth:`encode` was given."""
+        chosen = {part[0]: from_json(part[1]) for part in encoded}
+        options = tuple([tuple(map(from_json, part[2])) for part in encoded if len(part) > 2])
+        return Chosen.among(options or None, chosen)
 
     def _question(self, name: str, options: Iterable[Hashable], where: str = "") -> Question:
         """The one question with this name and these options, which are checked when they are new."""
@@ -149,14 +160,15 @@ class Choices(NamedChoices):
     def _ask(self, name: str, options: OptionsOf, state: Chosen) -> Question | None:
         """The question about a place whose options depend on earlier choices; ``None`` if it has none."""
         try:
-            given = options(_Before(state, self._names[: self._number[name]], name))
+            given = options(state)
             found = () if given is None else as_tuple(f"the options of {name!r}", given)
         except ProblemError:
             raise
         except Exception as error:
             raise ProblemError(
                 f"the options of {name!r} for {state.asdict()!r} failed ({type(error).__name__}: {error}); "
-                "a place that is not in a branch is missing from the mapping: look at it with .get(name)"
+                "a place that is not in a branch, or is listed later, is missing from the mapping: look at it with "
+                ".get(name), or list it before"
             ) from error
         if not found:
             return None
@@ -186,7 +198,7 @@ class Choices(NamedChoices):
         leaf = self._walked(answer)
         if extra := sorted(set(choices) - set(leaf)):
             raise ProblemError(f"{extra[0]!r} is not a choice beside {leaf.asdict()!r}")
-        return leaf
+        return Chosen(leaf)
 
     @property
     def coding(self) -> Coding:
@@ -197,29 +209,7 @@ class Choices(NamedChoices):
         """The leaf with these codes; the first option is chosen where a code does not fit."""
         if self._is_fixed and codes.min() >= 0:  # nothing needs to be asked
             return self._seen.codes.wanted(codes)
-        return self._walked(self._seen.codes.answer(codes))
-
-    def encode(self, state: Chosen) -> list[list[Any]]:
-        """Names and values; a value that JSON does not know is encoded as the number of its option."""
-        encoded, reached = [], _ROOT
-        for name, value in state.items():
-            plain = value.item() if isinstance(value, np.generic) else value
-            if not (plain is None or isinstance(plain, (bool, str)) or is_finite(plain)):
-                question = self._next(reached)
-                plain = {"option": -1 if question is None else question.options.index(value)}
-            encoded.append([name, plain])
-            reached = reached.with_choice(name, value)
-        return encoded
-
-    def decode(self, encoded: Sequence[Sequence[Any]]) -> Chosen:
-        """The state that :meth:`encode` was given."""
-        state = _ROOT
-        for name, value in encoded:
-            if isinstance(value, dict):
-                question = self._next(state)
-                value = None if question is None else question.options[value["option"]]
-            state = state.with_choice(name, value)
-        return state
+        return Chosen(self._walked(self._seen.codes.answer(codes)))
 
     def identity(self) -> str:
         """A digest of all names and values that were found, and what the functions say of themselves."""
@@ -245,24 +235,3 @@ def _named(places: Any) -> dict[str, Any]:
     if not found:
         raise ProblemError("places must name at least one choice")
     return found
-
-
-class _Before(Mapping[str, Any]):
-    """The choices before a place, for the function that gives its options."""
-
-    def __init__(self, state: Chosen, before: Sequence[str], place: str) -> None:
-        self._state, self._names, self._place = state, before, place
-
-    def __getitem__(self, name: str) -> Any:
-        if name not in self._names:
-            raise ProblemError(
-                f"the options of {self._place!r} look at {name!r}, which is not a place before it: list it "
-                f"before {self._place!r}"
-            )
-        return self._state[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._state)
-
-    def __len__(self) -> int:
-        return len(self._state)

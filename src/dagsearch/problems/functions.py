@@ -6,7 +6,6 @@ from copy import copy
 from random import Random
 from typing import Any, Final, TypeVar
 
-from dagsearch._internal.plain import from_json, to_json
 from dagsearch._internal.typing import IntArray
 from dagsearch.errors import ProblemError
 from dagsearch.problem import Coding, takes
@@ -200,19 +199,6 @@ class FunctionProblem(NamedChoices):
     def samples(self) -> list[Chosen]:
         """Leaves like those that were learnt, with random values; the root before there are any."""
         return self._seen.codes.samples() if self._seen.leaves else [self.root()]
-
-    def encode(self, state: Chosen) -> list[list[Any]]:
-        """Names and values, and the options if they are known only by the state."""
-        if state.options is None:
-            return [[name, to_json(value)] for name, value in state.items()]
-        parts = zip(state.items(), state.options, strict=True)
-        return [[name, to_json(value), list(map(to_json, options))] for (name, value), options in parts]
-
-    def decode(self, encoded: Sequence[Sequence[Any]]) -> Chosen:
-        """The state that :meth:`encode` was given."""
-        chosen = {part[0]: from_json(part[1]) for part in encoded}
-        options = tuple([tuple(map(from_json, part[2])) for part in encoded if len(part) > 2])
-        return Chosen.among(options or None, chosen)
 
     def identity(self) -> str:
         """What the function says of itself, or its name."""
