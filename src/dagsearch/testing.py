@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from dagsearch._internal.checks import is_finite
 from dagsearch._internal.texts import described
 from dagsearch.costly.edges import Edges
 from dagsearch.costly.edges import checked_step as checked_costly_step
@@ -188,10 +187,7 @@ def _check_added_items(space: Space, rng: np.random.Generator, paths: Sequence[S
 
 
 def _check_branching(space: Space, paths: Sequence[Sequence[State]]) -> None:
-    """Whether the declared branching is the mean of each level: exactly where all states agree.
-
-    Where they do not, both may be estimates; two standard errors of each are allowed for.
-    """
+    """Whether the declared branching is that of each level on which all states agree."""
     if space.branching is None or not paths:
         return
     if not isinstance(space.branching, Sequence):
@@ -202,14 +198,11 @@ def _check_branching(space: Space, paths: Sequence[Sequence[State]]) -> None:
         raise ProblemError(
             f"branching has {levels} levels, but leaves were found {max(depths)} decisions deep"
         )
-    for level, declared in enumerate(space.branching[: max(depths)]):
-        widths = [len(space.problem.actions(path[level])) for path in paths if level < len(path) - 1]
-        mean, error = float(np.mean(widths)), float(np.std(widths)) / len(widths) ** 0.5
-        slack = 0.0 if error == 0.0 else 1.0 + mean / 4.0 + 4.0 * error
-        if not is_finite(declared) or not abs(declared - mean) <= slack:
+    for level, declared in enumerate(space.branching):
+        widths = {len(space.problem.actions(path[level])) for path in paths if level < len(path) - 1}
+        if len(widths) == 1 and declared not in widths:
             raise ProblemError(
-                f"branching[{level}] says {declared!r}, but the states found at that level have "
-                f"{mean:.3g} actions on average"
+                f"branching[{level}] says {declared!r}, but states there have {widths} actions"
             )
 
 

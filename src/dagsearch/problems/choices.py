@@ -12,7 +12,6 @@ from dagsearch.problems.options import (
     checked_function,
     checked_options,
     checked_reward_function,
-    digest,
     identified,
 )
 from dagsearch.space.chosen import Chosen, Decision, Options, Question
@@ -84,7 +83,7 @@ class Choices(NamedChoices):
     places : mapping from names to options
         The options as a sequence of hashable values, or as a function of the choices before: it is given a
         mapping from the names listed before this one to their values and returns the options, or ``None`` if
-        the place does not exist in that branch. Pairs of name and options will do, too.
+        the place does not exist in that branch.
     reward : callable, optional
         ``reward(choices)`` of complete choices, a dictionary of the places that exist. Without it, use
         ``ask`` and ``tell``.
@@ -110,7 +109,7 @@ class Choices(NamedChoices):
 
     def __init__(
         self,
-        places: Mapping[str, Iterable[Hashable] | OptionsOf] | Iterable[tuple[str, Any]],
+        places: Mapping[str, Iterable[Hashable] | OptionsOf],
         reward: Callable[[dict[str, Any]], float] | None = None,
         allowed: Callable[[dict[str, Any]], object] | None = None,
     ) -> None:
@@ -140,12 +139,12 @@ class Choices(NamedChoices):
 
     def reward(self, leaf: Chosen) -> float:
         """The user's function."""
-        return self._reward(leaf.asdict())  # type: ignore[no-any-return]
+        return self._reward(dict(leaf))  # type: ignore[no-any-return]
 
     @property
     def allowed(self) -> Callable[[Chosen], bool] | None:
         """Whether complete choices may be evaluated; ``None`` if all may."""
-        return None if self._allowed is None else lambda leaf: bool(self._allowed(leaf.asdict()))
+        return None if self._allowed is None else lambda leaf: bool(self._allowed(dict(leaf)))
 
     def _next(self, state: Chosen) -> Question | None:
         """What is to be chosen next; ``None`` at a leaf."""
@@ -166,9 +165,9 @@ class Choices(NamedChoices):
             raise
         except Exception as error:
             raise ProblemError(
-                f"the options of {name!r} for {state.asdict()!r} failed ({type(error).__name__}: {error}); "
-                "a place that is not in a branch, or is listed later, is missing from the mapping: look at it with "
-                ".get(name), or list it before"
+                f"the options of {name!r} for {state!r} failed ({type(error).__name__}: {error}); "
+                "a place that is not in a branch, or is listed later, is missing from the mapping: look at "
+                "it with .get(name), or list it before"
             ) from error
         if not found:
             return None
@@ -197,7 +196,7 @@ class Choices(NamedChoices):
 
         leaf = self._walked(answer)
         if extra := sorted(set(choices) - set(leaf)):
-            raise ProblemError(f"{extra[0]!r} is not a choice beside {leaf.asdict()!r}")
+            raise ProblemError(f"{extra[0]!r} is not a choice beside {leaf!r}")
         return Chosen(leaf)
 
     @property
@@ -213,25 +212,16 @@ class Choices(NamedChoices):
 
     def identity(self) -> str:
         """A digest of all names and values that were found, and what the functions say of themselves."""
-        own = digest(self._seen.values, sorted(self._seen.optional))
-        return identified(own, self._reward, self._allowed)
+        parts = self._seen.values, sorted(self._seen.optional)
+        return identified(parts, self._reward, self._allowed)
 
 
 def _named(places: Any) -> dict[str, Any]:
     """The options by name, or an error that says how to give them."""
-    try:
-        pairs = [(name, options) for name, options in getattr(places, "items", lambda: places)()]
-    except (TypeError, ValueError):
-        raise ProblemError(
-            f"places must map names to options, such as {{'depth': [1, 2, 3]}}, got {places!r}"
-        ) from None
-    found: dict[str, Any] = {}
-    for name, options in pairs:
+    if not isinstance(places, Mapping) or not places:
+        example = "{'depth': [1, 2, 3]}, with at least one"
+        raise ProblemError(f"places must map names to options, such as {example}, got {places!r}")
+    for name in places:
         if not isinstance(name, str):
             raise ProblemError(f"the name of a place must be text, got {name!r}")
-        if name in found:
-            raise ProblemError(f"the place {name!r} is listed twice")
-        found[name] = options
-    if not found:
-        raise ProblemError("places must name at least one choice")
-    return found
+    return dict(places)

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from copy import copy
 from random import Random
 from typing import Any, Final, TypeVar
 
@@ -73,20 +72,15 @@ class FunctionProblem(NamedChoices):
                 "the function must take one argument, choose, and call choose(name, options): write def "
                 "function(choose)"
             )
-        self._function, self.minimize = function, minimize
-        self._forget()
-
-    def _forget(self) -> None:
         super().__init__()
+        self._function, self.minimize = function, minimize
         # What was asked, by the number of its place in the runs; ``None`` where a run has ended.
         self._asked: dict[int, Question | None] = {}
         self._after: dict[tuple[int, Hashable], int] = {}  # the place after an answer
 
     def unlearnt(self) -> "FunctionProblem":
         """The same problem before anything was learnt: every search learns for itself."""
-        fresh = copy(self)
-        fresh._forget()
-        return fresh
+        return FunctionProblem(self._function, self.minimize)
 
     def evaluate(self, leaf: Mapping[str, Any]) -> tuple[Chosen, float]:
         """Run the function with these choices; what it chose, and its result (negative if it is minimised).
@@ -203,7 +197,7 @@ class FunctionProblem(NamedChoices):
     def identity(self) -> str:
         """What the function says of itself, or its name."""
         name = getattr(self._function, "__name__", type(self._function).__name__)
-        return identified("", self._function) or name
+        return identified((), self._function) or name
 
 
 class Choose:

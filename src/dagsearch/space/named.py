@@ -1,7 +1,7 @@
 """Named choices as arrays: one place per name, one category per value, as far as they were seen."""
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -63,7 +63,7 @@ class Seen:
             self._codes = self._coding = None
             return True
         if self._codes is not None:
-            self._codes.add(leaf)
+            self._codes.rows.append(self._codes.row(leaf, complete=True))
         return False
 
     def look_around(self, walk: Callable[[Answer], Chosen]) -> bool:
@@ -103,9 +103,7 @@ class Seen:
     def codes(self) -> "NamedCodes":
         """The arrays."""
         if self._codes is None:
-            self._codes = NamedCodes(self.values, self.optional)
-            for leaf in self.leaves:
-                self._codes.add(leaf)
+            self._codes = NamedCodes(self.values, self.optional, self.leaves)
         return self._codes
 
     def coding(
@@ -139,7 +137,9 @@ class NamedCodes:
     Of a name that is ``optional``, which some leaves lack, "absent" is one more category, the last.
     """
 
-    def __init__(self, values: dict[str, tuple[Hashable, ...]], optional: frozenset[str]) -> None:
+    def __init__(
+        self, values: dict[str, tuple[Hashable, ...]], optional: frozenset[str], leaves: Iterable[Chosen]
+    ) -> None:
         self._values = values
         self._code = {
             name: (place, {value: code for code, value in enumerate(known)})
@@ -150,11 +150,8 @@ class NamedCodes:
         self._absent = np.where(may_lack, self._sizes, -1)
         self.layout = Layout("places", self._sizes + may_lack, numbers_of_places(list(values.values())))
         self._changes = OtherOptions(self.layout, self._absent)
-        self._rows: list[list[int]] = []
-
-    def add(self, leaf: Chosen) -> None:
-        """Take a leaf as an example of which names go together."""
-        self._rows.append(self.row(leaf, complete=True))
+        self.rows = [self.row(leaf, complete=True) for leaf in leaves]
+        """Codes of the leaves, as examples of which names go together."""
 
     def row(self, chosen: Chosen, complete: bool) -> list[int]:
         """Codes of some choices: −1 where nothing is decided, and where the value was not seen.
@@ -187,7 +184,7 @@ class NamedCodes:
     def samples(self) -> list[Chosen]:
         """Leaves like those that were seen, with random values; at least one must have been seen."""
         rng = shape_rng()
-        rows = np.array(self._rows)[(rng.random(_SAMPLES) * len(self._rows)).astype(np.int64)]
+        rows = np.array(self.rows)[(rng.random(_SAMPLES) * len(self.rows)).astype(np.int64)]
         random = (rng.random(rows.shape) * self._sizes).astype(np.int64)
         return list(map(self.wanted, np.where(rows == self._absent, rows, random)))
 
@@ -201,7 +198,7 @@ class NamedCodes:
         if (self._absent < 0).all():
             return rows
         place = (rows != codes).argmax(axis=1)
-        seen = rng.permutation(self._rows)
+        seen = rng.permutation(self.rows)
         has_value = (seen[:, place] == rows[np.arange(len(rows)), place]).T
         known, having = has_value.sum(axis=1)[:, None], has_value.astype(np.float64) @ (seen != self._absent)
         later = (np.arange(rows.shape[1]) > place[:, None]) & (known > 0)
