@@ -6,14 +6,7 @@ from typing import Any
 from dagsearch._internal.checks import is_whole
 from dagsearch._internal.texts import shown
 from dagsearch._internal.threads import one_thread
-from dagsearch.covariances import (
-    Covariance,
-    Nearness,
-    Overlap,
-    SetKernel,
-    Views,
-    check_covariance,
-)
+from dagsearch.covariances import Covariance, Nearness, Overlap, SetKernel, Views, check_covariance
 from dagsearch.covariances.base import as_covariance
 from dagsearch.errors import ProblemError
 from dagsearch.posterior import scores_for

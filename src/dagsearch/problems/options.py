@@ -87,7 +87,7 @@ def _no_reward(leaf: Any) -> float:
 
 
 def identified(parts: Sequence[Any], reward: Any, allowed: Any = None) -> str:
-    """A digest of parts, without memory addresses, and what the functions say of themselves by ``identity``."""
+    """A digest of parts, without memory addresses, and what functions say of themselves by ``identity``."""
     text = json.dumps([re.sub(r" at 0x[0-9a-fA-F]+", "", repr(part)) for part in parts])
     own = hashlib.sha256(text.encode()).hexdigest() if parts else ""
     told = [one.identity() for one in (allowed, reward) if hasattr(one, "identity")]

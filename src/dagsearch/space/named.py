@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
@@ -40,7 +41,6 @@ class Seen:
         self._place = {name: number for number, name in enumerate(names)}
         self._values: dict[str, dict[Hashable, None]] = {}
         self._counts: Counter[str] = Counter()  # of the leaves that have a name
-        self._codes: NamedCodes | None = None
         self._coding: Coding | None = None
 
     def learn(self, leaf: Chosen) -> bool:
@@ -60,10 +60,11 @@ class Seen:
             before = self._place[name] + 1
             self._values.setdefault(name, {}).update(dict.fromkeys(options))
         if self._shape() != shape:
-            self._codes = self._coding = None
+            self.__dict__.pop("codes", None)
+            self._coding = None
             return True
-        if self._codes is not None:
-            self._codes.rows.append(self._codes.row(leaf, complete=True))
+        if "codes" in self.__dict__:
+            self.codes.rows.append(self.codes.row(leaf, complete=True))
         return False
 
     def look_around(self, walk: Callable[[Answer], Chosen]) -> bool:
@@ -99,12 +100,10 @@ class Seen:
         """Names that are absent in some leaves."""
         return frozenset(name for name, count in self._counts.items() if count < len(self.leaves))
 
-    @property
+    @cached_property
     def codes(self) -> "NamedCodes":
-        """The arrays."""
-        if self._codes is None:
-            self._codes = NamedCodes(self.values, self.optional, self.leaves)
-        return self._codes
+        """The arrays, made again whenever places or categories have been added."""
+        return NamedCodes(self.values, self.optional, self.leaves)
 
     def coding(
         self,
