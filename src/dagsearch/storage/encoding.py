@@ -83,7 +83,7 @@ class StateCodec:
         except (TypeError, ValueError) as error:
             raise ProblemError(
                 f"the state {state!r} cannot be kept in a journal ({error}): use numbers, text, None or "
-                "tuples, or give the problem encode(state), which returns types that JSON has, and decode(encoded)"
+                "tuples, or give the problem encode(state), which returns JSON's types, and decode(encoded)"
             ) from error
 
 
