@@ -6,14 +6,7 @@ from typing import Any
 from dagsearch._internal.checks import is_whole
 from dagsearch._internal.texts import shown
 from dagsearch._internal.threads import one_thread
-from dagsearch.covariances import (
-    Covariance,
-    Nearness,
-    Overlap,
-    SetKernel,
-    Views,
-    check_covariance,
-)
+from dagsearch.covariances import Covariance, Nearness, Overlap, SetKernel, Views, check_covariance
 from dagsearch.covariances.base import as_covariance
 from dagsearch.errors import ProblemError
 from dagsearch.posterior import scores_for
@@ -67,7 +60,7 @@ def default_parts(
     if not is_whole(initial) or initial < 0:
         raise ValueError(f"initial must be a whole number of at least 0, got {shown(initial)}")
     space = Space.of(problem)
-    check_paths(space, random=2)
+    check_paths(space)
     given = natural_covariance(space) if covariance is None else as_covariance(covariance).bind(space)
     # Random leaves of a game do not represent the positions that matter, and mislead the evidence.
     adversarial = space.has_players
@@ -109,16 +102,19 @@ def paper_parts(
     space = Space.of(problem)
     check_paths(space)
     if covariance is None:
-        covariance = default_covariance(space)
-        if c is None and space.covariance is None:  # a declared covariance has its own scale
-            c = 1.0 / max(1, len(space.levels))
+        covariance = space.covariance
+    if covariance is None:
+        covariance = Overlap.of(space.problem)
+        c = 1.0 / max(1, len(space.levels)) if c is None else c  # a declared covariance has its own scale
     covariance = as_covariance(covariance)
     scaled = covariance if c is None else c * covariance
     expansion = expansion or default_expansion(space)
     return {
         "scores": scores_for(scaled, noise, mean, _options(space)),
         "proposers": Descent(UpperConfidence(beta), Uniform(), expansion),
-        "backup": backup or default_backup(expansion),
+        # With a prior only if all children enter the DAG at once: if they enter one at a time, it would make
+        # visited nodes look worse than siblings outside the DAG.
+        "backup": backup or MomentMatching((0.0, 1.0) if isinstance(expansion, AllChildren) else None),
         "increments": Increments.of(space, scaled, increment_prior, step_variance),
         "standardize": standardize,
     }
@@ -128,22 +124,7 @@ def _options(space: Space) -> int:
     return len(space.problem.actions(space.problem.root()))
 
 
-def default_backup(expansion: Expansion) -> Backup:
-    """Moment matching, with a standard normal prior only if all children enter the DAG at once.
-
-    If children enter one at a time, the prior would make visited nodes look worse than siblings outside the
-    DAG.
-    """
-    return MomentMatching(prior=(0.0, 1.0) if isinstance(expansion, AllChildren) else None)
-
-
 # Covariances -----------------------------------------------------------------------------------------
-
-
-def default_covariance(space: Space) -> Covariance:
-    """The covariance that a problem declares, else the overlap of its states' items."""
-    declared = space.covariance
-    return Overlap.of(space.problem) if declared is None else as_covariance(declared)
 
 
 def natural_covariance(space: Space) -> Covariance:
@@ -152,8 +133,10 @@ def natural_covariance(space: Space) -> Covariance:
     The declared one; else ``SetKernel`` for subsets of fixed size, ``Views`` where states have codes, and the
     overlap of items elsewhere.
     """
-    if space.covariance is not None or space.coding is None:
-        return default_covariance(space).bind(space)
+    if space.covariance is not None:
+        return as_covariance(space.covariance).bind(space)
+    if space.coding is None:
+        return Overlap.of(space.problem).bind(space)
     if not space.is_of_one_size:
         return Views().bind(space)
     positions = space.coding.layout.positions

@@ -540,7 +540,7 @@ class Search(Session[Proposal]):
 
         v of an inner state is known in searches that descend, as :meth:`paper` makes them.
         """
-        state = self.space.as_state(state)
+        state = self.space.as_leaf(state) if type(state).__hash__ is None else state
         if self.explored is not None:
             return self.values.belief(self.posterior, state)
         self.without_fantasies()

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from dagsearch._internal.checks import is_finite
 from dagsearch._internal.texts import described
 from dagsearch.costly.edges import Edges
 from dagsearch.costly.edges import checked_step as checked_costly_step
@@ -33,7 +32,7 @@ def check_problem(
 ) -> None:
     """Walk random paths of a problem and report in plain words everything that would break a search.
 
-    It finds missing methods; states that are unhashable, compare by identity or look mutable; actions or
+    It finds missing methods; states that are unhashable, compare by identity or change; actions or
     steps that change from call to call; cycles and paths without an end; players other than MAX and MIN, and
     players that change; leaves without a finite reward; numbers of actions that differ from the declared
     ``branching``; random leaves that their actions do not lead to; and, where ``added_items`` is declared,
@@ -79,7 +78,6 @@ def check_problem(
     _report(
         problem,
         lambda: _walk(space, walks, longest, rng, paths),
-        lambda: _check_keys(space, paths),
         lambda: _check_random_leaves(space, rng, paths),
         lambda: _check_added_items(space, rng, paths),
         lambda: _check_branching(space, paths),
@@ -128,29 +126,13 @@ def _walk(space: Space, walks: int, longest: int, rng: np.random.Generator, path
             raise ProblemError(f"cycle: a path leads from the state {state!r} back to it")
 
 
-def _check_keys(space: Space, paths: Sequence[Sequence[State]]) -> None:
-    """Whether states are dataclasses whose hash depends on attributes that can be assigned to."""
-    for kind in {type(space.key(state)) for path in paths for state in path}:
-        dataclass: Any = getattr(kind, "__dataclass_params__", None)
-        if dataclass is not None and not dataclass.frozen:
-            raise ProblemError(
-                f"mutable: the hash of {kind.__name__} depends on attributes that can be changed; freeze it"
-            )
-
-
 def _check_random_leaves(space: Space, rng: np.random.Generator, paths: Sequence[Sequence[State]]) -> None:
     """Whether ``random_leaf`` of a state returns a leaf and actions that lead to it."""
     problem: Any = space.problem
     for path in paths if space.random_leaf is not None else ():
         state = path[int(rng.integers(max(len(path) - 1, 1)))]
         found = problem.random_leaf(state, rng)
-        try:
-            leaf, actions = found
-            actions = list(actions)
-        except (TypeError, ValueError):
-            raise ProblemError(
-                f"random_leaf({state!r}) returned {found!r}, not a leaf and a list of actions"
-            ) from None
+        leaf, actions = found if isinstance(found, tuple) and len(found) == 2 else (found, ())
         for action in actions:
             if action not in problem.actions(state):
                 raise ProblemError(f"random_leaf takes the action {action!r}, not possible at {state!r}")
@@ -188,10 +170,7 @@ def _check_added_items(space: Space, rng: np.random.Generator, paths: Sequence[S
 
 
 def _check_branching(space: Space, paths: Sequence[Sequence[State]]) -> None:
-    """Whether the declared branching is the mean of each level: exactly where all states agree.
-
-    Where they do not, both may be estimates; two standard errors of each are allowed for.
-    """
+    """Whether the declared branching is that of each level on which all states agree."""
     if space.branching is None or not paths:
         return
     if not isinstance(space.branching, Sequence):
@@ -202,14 +181,11 @@ def _check_branching(space: Space, paths: Sequence[Sequence[State]]) -> None:
         raise ProblemError(
             f"branching has {levels} levels, but leaves were found {max(depths)} decisions deep"
         )
-    for level, declared in enumerate(space.branching[: max(depths)]):
-        widths = [len(space.problem.actions(path[level])) for path in paths if level < len(path) - 1]
-        mean, error = float(np.mean(widths)), float(np.std(widths)) / len(widths) ** 0.5
-        slack = 0.0 if error == 0.0 else 1.0 + mean / 4.0 + 4.0 * error
-        if not is_finite(declared) or not abs(declared - mean) <= slack:
+    for level, declared in enumerate(space.branching):
+        widths = {len(space.problem.actions(path[level])) for path in paths if level < len(path) - 1}
+        if len(widths) == 1 and declared not in widths:
             raise ProblemError(
-                f"branching[{level}] says {declared!r}, but the states found at that level have "
-                f"{mean:.3g} actions on average"
+                f"branching[{level}] says {declared!r}, but states there have {widths} actions"
             )
 
 

@@ -1,6 +1,5 @@
 """Options that are numbers: placed by their value, whatever their order in the list."""
 
-import datetime
 import math
 from decimal import Decimal
 from fractions import Fraction
@@ -16,8 +15,6 @@ from dagsearch.problem import Layout
 from dagsearch.space.moves import Ladder, OtherOptions
 from dagsearch.space.numbers import numbers_of, scale_features
 
-DAY = datetime.date(2026, 1, 1)
-
 
 @pytest.mark.parametrize(
     ("options", "expected"),
@@ -26,17 +23,12 @@ DAY = datetime.date(2026, 1, 1)
         ([0.5, Fraction(1, 4), Decimal("0.125")], [0.5, 0.25, 0.125]),
         ([None, 1, 10, 100], [math.nan, 1.0, 10.0, 100.0]),
         (["auto", 1, 2, 3, math.inf], [math.nan, 1.0, 2.0, 3.0, math.nan]),
-        ([DAY, DAY + datetime.timedelta(1), DAY + datetime.timedelta(7)], [0.0, 1.0, 7.0]),
-        ([datetime.timedelta(hours=h) for h in (6, 12, 24)], [0.25, 0.5, 1.0]),
         (list(np.float32([1.0, 2.0, 4.0])), [1.0, 2.0, 4.0]),
         ([1, 2, 10**400, 3], [1.0, 2.0, math.nan, 3.0]),
     ],
 )
-def test_numbers_dates_and_spans_of_time_are_numbers(options, expected):
-    found = numbers_of(options)
-    if isinstance(options[0], datetime.date):
-        found = found - found[0]
-    np.testing.assert_allclose(found, expected)
+def test_what_is_a_number_is_found(options, expected):
+    np.testing.assert_allclose(numbers_of(options), expected)
 
 
 @pytest.mark.parametrize("options", [["a", "b", "c"], [True, False], [1, 2], [1, 2, "x"], [None, (1, 2), 3]])

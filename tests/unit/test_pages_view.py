@@ -258,7 +258,6 @@ def test_of_very_many_evaluations_all_improvements_are_kept():
         ({"set": [2, 5]}, None, None, [("", "2"), ("", "5")]),
         ({"tuple": ["x", {"tuple": [1, 2]}]}, None, None, [("1", "x"), ("2", "(1, 2)")]),
         ([["depth", 3], ["model", "tree"]], None, None, [("depth", "3"), ("model", "tree")]),
-        ([["layer", {"option": 2}]], "choices", None, [("layer", "option 2")]),
         ({"board": "x", "turn": 1}, None, None, [("board", "x"), ("turn", "1")]),
         ("end", None, None, [("", "end")]),
         (7, None, None, [("", "7")]),

@@ -213,8 +213,8 @@ _CALLS = iter(range(10**9))
         ),
         (broken(random_leaf=lambda self, state, rng: ((0, 0, 0), [0, 0, 0, 0])), "random_leaf takes"),
         (broken(random_leaf=lambda self, state, rng: (state, [])), "random_leaf gives"),
-        (broken(random_leaf=lambda self, state, rng: 3), "not a leaf and"),
-        (broken(random_leaf=lambda self, state, rng: None), "not a leaf and"),
+        (broken(random_leaf=lambda self, state, rng: 3), "random_leaf gives the leaf 3"),
+        (broken(random_leaf=lambda self, state, rng: None), "random_leaf gives the leaf None"),
         (
             broken(random_leaf=lambda self, state, rng: ((0, 0, 9), [0, 0, 9])),
             "random_leaf takes the action 9",
@@ -223,23 +223,6 @@ _CALLS = iter(range(10**9))
 )
 def test_findings_are_in_plain_words(problem, found):
     with pytest.raises(ds.ProblemError, match=found):
-        check_problem(problem)
-
-
-def test_a_mutable_dataclass_is_reported():
-    from dataclasses import dataclass
-
-    @dataclass(unsafe_hash=True)
-    class Flips:
-        flips: tuple[int, ...]
-
-    problem = broken(
-        root=lambda self: Flips(()),
-        actions=lambda self, state: [0, 1] if len(state.flips) < 3 else [],
-        step=lambda self, state, action: Flips((*state.flips, action)),
-        reward=lambda self, leaf: 0.0,
-    )
-    with pytest.raises(ds.ProblemError, match=r"mutable: the hash of Flips .*freeze it"):
         check_problem(problem)
 
 

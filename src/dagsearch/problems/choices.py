@@ -1,11 +1,9 @@
 """Find the best values of named choices."""
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
-from dagsearch._internal.checks import is_finite
+from dagsearch._internal.plain import from_json, to_json
 from dagsearch._internal.typing import IntArray
 from dagsearch.errors import ProblemError
 from dagsearch.problem import Coding
@@ -14,7 +12,6 @@ from dagsearch.problems.options import (
     checked_function,
     checked_options,
     checked_reward_function,
-    digest,
     identified,
 )
 from dagsearch.space.chosen import Chosen, Decision, Options, Question
@@ -52,6 +49,19 @@ class NamedChoices:
         """The decisions in their order."""
         return [Decision(*item) for item in leaf.items()]
 
+    def encode(self, state: Chosen) -> list[list[Any]]:
+        """Names and values, and the options if they are known only by the state."""
+        if state.options is None:
+            return [[name, to_json(value)] for name, value in state.items()]
+        parts = zip(state.items(), state.options, strict=True)
+        return [[name, to_json(value), list(map(to_json, options))] for (name, value), options in parts]
+
+    def decode(self, encoded: Sequence[Sequence[Any]]) -> Chosen:
+        """The state that :meth:`encode` was given."""
+        chosen = {part[0]: from_json(part[1]) for part in encoded}
+        options = tuple([tuple(map(from_json, part[2])) for part in encoded if len(part) > 2])
+        return Chosen.among(options or None, chosen)
+
     def _question(self, name: str, options: Iterable[Hashable], where: str = "") -> Question:
         """The one question with this name and these options, which are checked when they are new."""
         try:
@@ -73,7 +83,7 @@ class Choices(NamedChoices):
     places : mapping from names to options
         The options as a sequence of hashable values, or as a function of the choices before: it is given a
         mapping from the names listed before this one to their values and returns the options, or ``None`` if
-        the place does not exist in that branch. Pairs of name and options will do, too.
+        the place does not exist in that branch.
     reward : callable, optional
         ``reward(choices)`` of complete choices, a dictionary of the places that exist. Without it, use
         ``ask`` and ``tell``.
@@ -99,7 +109,7 @@ class Choices(NamedChoices):
 
     def __init__(
         self,
-        places: Mapping[str, Iterable[Hashable] | OptionsOf] | Iterable[tuple[str, Any]],
+        places: Mapping[str, Iterable[Hashable] | OptionsOf],
         reward: Callable[[dict[str, Any]], float] | None = None,
         allowed: Callable[[dict[str, Any]], object] | None = None,
     ) -> None:
@@ -129,12 +139,12 @@ class Choices(NamedChoices):
 
     def reward(self, leaf: Chosen) -> float:
         """The user's function."""
-        return self._reward(leaf.asdict())  # type: ignore[no-any-return]
+        return self._reward(dict(leaf))  # type: ignore[no-any-return]
 
     @property
     def allowed(self) -> Callable[[Chosen], bool] | None:
         """Whether complete choices may be evaluated; ``None`` if all may."""
-        return None if self._allowed is None else lambda leaf: bool(self._allowed(leaf.asdict()))
+        return None if self._allowed is None else lambda leaf: bool(self._allowed(dict(leaf)))
 
     def _next(self, state: Chosen) -> Question | None:
         """What is to be chosen next; ``None`` at a leaf."""
@@ -149,14 +159,15 @@ class Choices(NamedChoices):
     def _ask(self, name: str, options: OptionsOf, state: Chosen) -> Question | None:
         """The question about a place whose options depend on earlier choices; ``None`` if it has none."""
         try:
-            given = options(_Before(state, self._names[: self._number[name]], name))
+            given = options(state)
             found = () if given is None else as_tuple(f"the options of {name!r}", given)
         except ProblemError:
             raise
         except Exception as error:
             raise ProblemError(
-                f"the options of {name!r} for {state.asdict()!r} failed ({type(error).__name__}: {error}); "
-                "a place that is not in a branch is missing from the mapping: look at it with .get(name)"
+                f"the options of {name!r} for {state!r} failed ({type(error).__name__}: {error}); "
+                "a place that is not in a branch, or is listed later, is missing from the mapping: look at "
+                "it with .get(name), or list it before"
             ) from error
         if not found:
             return None
@@ -185,8 +196,8 @@ class Choices(NamedChoices):
 
         leaf = self._walked(answer)
         if extra := sorted(set(choices) - set(leaf)):
-            raise ProblemError(f"{extra[0]!r} is not a choice beside {leaf.asdict()!r}")
-        return leaf
+            raise ProblemError(f"{extra[0]!r} is not a choice beside {leaf!r}")
+        return Chosen(leaf)
 
     @property
     def coding(self) -> Coding:
@@ -197,72 +208,20 @@ class Choices(NamedChoices):
         """The leaf with these codes; the first option is chosen where a code does not fit."""
         if self._is_fixed and codes.min() >= 0:  # nothing needs to be asked
             return self._seen.codes.wanted(codes)
-        return self._walked(self._seen.codes.answer(codes))
-
-    def encode(self, state: Chosen) -> list[list[Any]]:
-        """Names and values; a value that JSON does not know is encoded as the number of its option."""
-        encoded, reached = [], _ROOT
-        for name, value in state.items():
-            plain = value.item() if isinstance(value, np.generic) else value
-            if not (plain is None or isinstance(plain, (bool, str)) or is_finite(plain)):
-                question = self._next(reached)
-                plain = {"option": -1 if question is None else question.options.index(value)}
-            encoded.append([name, plain])
-            reached = reached.with_choice(name, value)
-        return encoded
-
-    def decode(self, encoded: Sequence[Sequence[Any]]) -> Chosen:
-        """The state that :meth:`encode` was given."""
-        state = _ROOT
-        for name, value in encoded:
-            if isinstance(value, dict):
-                question = self._next(state)
-                value = None if question is None else question.options[value["option"]]
-            state = state.with_choice(name, value)
-        return state
+        return Chosen(self._walked(self._seen.codes.answer(codes)))
 
     def identity(self) -> str:
         """A digest of all names and values that were found, and what the functions say of themselves."""
-        own = digest(self._seen.values, sorted(self._seen.optional))
-        return identified(own, self._reward, self._allowed)
+        parts = self._seen.values, sorted(self._seen.optional)
+        return identified(parts, self._reward, self._allowed)
 
 
 def _named(places: Any) -> dict[str, Any]:
     """The options by name, or an error that says how to give them."""
-    try:
-        pairs = [(name, options) for name, options in getattr(places, "items", lambda: places)()]
-    except (TypeError, ValueError):
-        raise ProblemError(
-            f"places must map names to options, such as {{'depth': [1, 2, 3]}}, got {places!r}"
-        ) from None
-    found: dict[str, Any] = {}
-    for name, options in pairs:
+    if not isinstance(places, Mapping) or not places:
+        example = "{'depth': [1, 2, 3]}, with at least one"
+        raise ProblemError(f"places must map names to options, such as {example}, got {places!r}")
+    for name in places:
         if not isinstance(name, str):
             raise ProblemError(f"the name of a place must be text, got {name!r}")
-        if name in found:
-            raise ProblemError(f"the place {name!r} is listed twice")
-        found[name] = options
-    if not found:
-        raise ProblemError("places must name at least one choice")
-    return found
-
-
-class _Before(Mapping[str, Any]):
-    """The choices before a place, for the function that gives its options."""
-
-    def __init__(self, state: Chosen, before: Sequence[str], place: str) -> None:
-        self._state, self._names, self._place = state, before, place
-
-    def __getitem__(self, name: str) -> Any:
-        if name not in self._names:
-            raise ProblemError(
-                f"the options of {self._place!r} look at {name!r}, which is not a place before it: list it "
-                f"before {self._place!r}"
-            )
-        return self._state[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._state)
-
-    def __len__(self) -> int:
-        return len(self._state)
+    return dict(places)

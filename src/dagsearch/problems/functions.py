@@ -2,11 +2,9 @@
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from copy import copy
 from random import Random
 from typing import Any, Final, TypeVar
 
-from dagsearch._internal.plain import from_json, to_json
 from dagsearch._internal.typing import IntArray
 from dagsearch.errors import ProblemError
 from dagsearch.problem import Coding, takes
@@ -74,20 +72,15 @@ class FunctionProblem(NamedChoices):
                 "the function must take one argument, choose, and call choose(name, options): write def "
                 "function(choose)"
             )
-        self._function, self.minimize = function, minimize
-        self._forget()
-
-    def _forget(self) -> None:
         super().__init__()
+        self._function, self.minimize = function, minimize
         # What was asked, by the number of its place in the runs; ``None`` where a run has ended.
         self._asked: dict[int, Question | None] = {}
         self._after: dict[tuple[int, Hashable], int] = {}  # the place after an answer
 
     def unlearnt(self) -> "FunctionProblem":
         """The same problem before anything was learnt: every search learns for itself."""
-        fresh = copy(self)
-        fresh._forget()
-        return fresh
+        return FunctionProblem(self._function, self.minimize)
 
     def evaluate(self, leaf: Mapping[str, Any]) -> tuple[Chosen, float]:
         """Run the function with these choices; what it chose, and its result (negative if it is minimised).
@@ -201,23 +194,10 @@ class FunctionProblem(NamedChoices):
         """Leaves like those that were learnt, with random values; the root before there are any."""
         return self._seen.codes.samples() if self._seen.leaves else [self.root()]
 
-    def encode(self, state: Chosen) -> list[list[Any]]:
-        """Names and values, and the options if they are known only by the state."""
-        if state.options is None:
-            return [[name, to_json(value)] for name, value in state.items()]
-        parts = zip(state.items(), state.options, strict=True)
-        return [[name, to_json(value), list(map(to_json, options))] for (name, value), options in parts]
-
-    def decode(self, encoded: Sequence[Sequence[Any]]) -> Chosen:
-        """The state that :meth:`encode` was given."""
-        chosen = {part[0]: from_json(part[1]) for part in encoded}
-        options = tuple([tuple(map(from_json, part[2])) for part in encoded if len(part) > 2])
-        return Chosen.among(options or None, chosen)
-
     def identity(self) -> str:
         """What the function says of itself, or its name."""
         name = getattr(self._function, "__name__", type(self._function).__name__)
-        return identified("", self._function) or name
+        return identified((), self._function) or name
 
 
 class Choose:

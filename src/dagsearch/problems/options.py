@@ -86,18 +86,12 @@ def _no_reward(leaf: Any) -> float:
     )
 
 
-def digest(*parts: Any) -> str:
-    """A digest of what a problem is made of; memory addresses do not count."""
+def identified(parts: Sequence[Any], reward: Any, allowed: Any = None) -> str:
+    """A digest of parts, without memory addresses, and what functions say of themselves by ``identity``."""
     text = json.dumps([re.sub(r" at 0x[0-9a-fA-F]+", "", repr(part)) for part in parts])
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def identified(problem: str, reward: Any, allowed: Any = None) -> str:
-    """What distinguishes a problem, with what its functions say of themselves by a method ``identity``."""
-    if allowed is not None:
-        problem = identified(f"{problem} allowed", allowed)
-    own = getattr(reward, "identity", None)
-    return problem if own is None else f"{problem} {own()}".lstrip()
+    own = hashlib.sha256(text.encode()).hexdigest() if parts else ""
+    told = [one.identity() for one in (allowed, reward) if hasattr(one, "identity")]
+    return " ".join([own, *([] if allowed is None else ["allowed"]), *told]).lstrip()
 
 
 class ListedProblem:

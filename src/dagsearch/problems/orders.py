@@ -11,7 +11,7 @@ from dagsearch._internal.checks import is_whole
 from dagsearch._internal.typing import IntArray
 from dagsearch.errors import ProblemError
 from dagsearch.problem import Coding, Layout
-from dagsearch.problems.options import as_tuple, checked_options, digest, identified
+from dagsearch.problems.options import as_tuple, checked_options, identified
 from dagsearch.problems.sequences import Letters, TupleProblem
 from dagsearch.space.moves import Stretches, others
 from dagsearch.space.walks import step_by_step
@@ -186,4 +186,4 @@ class Orders(TupleProblem):
     def identity(self) -> str:
         """A digest of the items, the length and the precedence, and what the reward says of itself."""
         more = (self._copies, list(map(sorted, self._earlier))) if self._constrained else ()
-        return identified(digest(self.labels, self.depth, *more), self._reward)
+        return identified((self.labels, self.depth, *more), self._reward)

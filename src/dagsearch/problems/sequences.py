@@ -11,7 +11,7 @@ from dagsearch._internal.checks import is_whole
 from dagsearch._internal.typing import IntArray
 from dagsearch.errors import ProblemError
 from dagsearch.problem import Coding, Layout
-from dagsearch.problems.options import END, ListedProblem, checked_options, digest, identified
+from dagsearch.problems.options import END, ListedProblem, checked_options, identified
 from dagsearch.space.moves import OtherOptions, others
 from dagsearch.space.walks import step_by_step
 
@@ -197,8 +197,7 @@ class Sequences(TupleProblem):
 
     def identity(self) -> str:
         """A digest of alphabet and lengths, and what ``allowed`` and the reward say of themselves."""
-        own = digest(self.labels, self._least, self._most)
-        return identified(own, self._reward, self.allowed)
+        return identified((self.labels, self._least, self._most), self._reward, self.allowed)
 
 
 def _letters(state: Prefix | Letters) -> Letters:

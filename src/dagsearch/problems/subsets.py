@@ -11,7 +11,7 @@ from dagsearch._internal.checks import is_whole
 from dagsearch._internal.typing import IntArray
 from dagsearch.errors import ProblemError
 from dagsearch.problem import Coding, Layout
-from dagsearch.problems.options import ListedProblem, checked_options, digest, identified
+from dagsearch.problems.options import ListedProblem, checked_options, identified
 from dagsearch.space.chosen import Options
 
 Subset = frozenset[Any]
@@ -194,8 +194,7 @@ class Subsets(ListedProblem):
 
     def identity(self) -> str:
         """The names, if there are any, and what ``allowed`` and the reward say of themselves."""
-        own = "" if self.labels is None else digest(self.labels)
-        return identified(own, self._reward, self.allowed)
+        return identified(() if self.labels is None else (self.labels,), self._reward, self.allowed)
 
 
 def _chosen(state: Partial | Subset) -> Subset:

@@ -56,10 +56,6 @@ class Chosen(dict[str, Any]):
         found.options = options
         return found
 
-    def asdict(self) -> dict[str, Any]:
-        """The choices as a dictionary of their own."""
-        return dict(self)
-
     def with_choice(self, name: str, value: Hashable) -> "Chosen":
         """These choices and one more."""
         return Chosen({**self, name: value})

@@ -1,7 +1,8 @@
 """Named choices as arrays: one place per name, one category per value, as far as they were seen."""
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
@@ -40,7 +41,6 @@ class Seen:
         self._place = {name: number for number, name in enumerate(names)}
         self._values: dict[str, dict[Hashable, None]] = {}
         self._counts: Counter[str] = Counter()  # of the leaves that have a name
-        self._codes: NamedCodes | None = None
         self._coding: Coding | None = None
 
     def learn(self, leaf: Chosen) -> bool:
@@ -60,10 +60,11 @@ class Seen:
             before = self._place[name] + 1
             self._values.setdefault(name, {}).update(dict.fromkeys(options))
         if self._shape() != shape:
-            self._codes = self._coding = None
+            self.__dict__.pop("codes", None)
+            self._coding = None
             return True
-        if self._codes is not None:
-            self._codes.add(leaf)
+        if "codes" in self.__dict__:
+            self.codes.rows.append(self.codes.row(leaf, complete=True))
         return False
 
     def look_around(self, walk: Callable[[Answer], Chosen]) -> bool:
@@ -99,14 +100,10 @@ class Seen:
         """Names that are absent in some leaves."""
         return frozenset(name for name, count in self._counts.items() if count < len(self.leaves))
 
-    @property
+    @cached_property
     def codes(self) -> "NamedCodes":
-        """The arrays."""
-        if self._codes is None:
-            self._codes = NamedCodes(self.values, self.optional)
-            for leaf in self.leaves:
-                self._codes.add(leaf)
-        return self._codes
+        """The arrays, made again whenever places or categories have been added."""
+        return NamedCodes(self.values, self.optional, self.leaves)
 
     def coding(
         self,
@@ -139,7 +136,9 @@ class NamedCodes:
     Of a name that is ``optional``, which some leaves lack, "absent" is one more category, the last.
     """
 
-    def __init__(self, values: dict[str, tuple[Hashable, ...]], optional: frozenset[str]) -> None:
+    def __init__(
+        self, values: dict[str, tuple[Hashable, ...]], optional: frozenset[str], leaves: Iterable[Chosen]
+    ) -> None:
         self._values = values
         self._code = {
             name: (place, {value: code for code, value in enumerate(known)})
@@ -150,11 +149,8 @@ class NamedCodes:
         self._absent = np.where(may_lack, self._sizes, -1)
         self.layout = Layout("places", self._sizes + may_lack, numbers_of_places(list(values.values())))
         self._changes = OtherOptions(self.layout, self._absent)
-        self._rows: list[list[int]] = []
-
-    def add(self, leaf: Chosen) -> None:
-        """Take a leaf as an example of which names go together."""
-        self._rows.append(self.row(leaf, complete=True))
+        self.rows = [self.row(leaf, complete=True) for leaf in leaves]
+        """Codes of the leaves, as examples of which names go together."""
 
     def row(self, chosen: Chosen, complete: bool) -> list[int]:
         """Codes of some choices: −1 where nothing is decided, and where the value was not seen.
@@ -187,7 +183,7 @@ class NamedCodes:
     def samples(self) -> list[Chosen]:
         """Leaves like those that were seen, with random values; at least one must have been seen."""
         rng = shape_rng()
-        rows = np.array(self._rows)[(rng.random(_SAMPLES) * len(self._rows)).astype(np.int64)]
+        rows = np.array(self.rows)[(rng.random(_SAMPLES) * len(self.rows)).astype(np.int64)]
         random = (rng.random(rows.shape) * self._sizes).astype(np.int64)
         return list(map(self.wanted, np.where(rows == self._absent, rows, random)))
 
@@ -201,7 +197,7 @@ class NamedCodes:
         if (self._absent < 0).all():
             return rows
         place = (rows != codes).argmax(axis=1)
-        seen = rng.permutation(self._rows)
+        seen = rng.permutation(self.rows)
         has_value = (seen[:, place] == rows[np.arange(len(rows)), place]).T
         known, having = has_value.sum(axis=1)[:, None], has_value.astype(np.float64) @ (seen != self._absent)
         later = (np.arange(rows.shape[1]) > place[:, None]) & (known > 0)

@@ -6,9 +6,7 @@ left to the evidence: each one is a view of its own (:class:`dagsearch.covarianc
 
 import math
 from collections.abc import Hashable, Sequence
-from datetime import date, datetime, timedelta
-from decimal import Decimal
-from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
@@ -28,7 +26,7 @@ _WEIGHTS = (1.0, 0.5, 0.25)
 def numbers_of(options: Sequence[Hashable]) -> FloatArray | None:
     """The options as numbers, ``nan`` where one is none; ``None`` if too few different ones are numbers.
 
-    Dates and spans of time are numbers of days. ``True`` and ``False`` are none: they are names.
+    ``True`` and ``False`` are none: they are names.
     """
     found = np.array([_number(option) for option in options], dtype=np.float64)
     return found if np.unique(found[np.isfinite(found)]).size >= _FEWEST else None
@@ -40,20 +38,10 @@ def numbers_of_places(options: Sequence[Sequence[Hashable]]) -> Sequence[FloatAr
     return found if any(one is not None for one in found) else ()
 
 
-def _number(option: Hashable) -> float:
-    if isinstance(option, datetime):
-        return option.timestamp() / 86_400.0
-    if isinstance(option, date):
-        return float(option.toordinal())
-    if isinstance(option, timedelta):
-        return option.total_seconds() / 86_400.0
-    if isinstance(option, (np.bool_, bool)) or not isinstance(
-        option, (int, float, Fraction, Decimal, np.integer, np.floating)
-    ):
-        return math.nan
+def _number(option: Any) -> float:
     try:
-        value = float(option)
-    except (OverflowError, ValueError):
+        value = math.nan if isinstance(option, (str, bytes, bool, np.bool_)) else float(option)
+    except (TypeError, OverflowError, ValueError):
         return math.nan
     return value if math.isfinite(value) else math.nan
 

@@ -68,6 +68,8 @@ class Space:
         self.decided: PathCodes | None = None
         """The decisions behind the states, where nothing else gives codes."""
         self._key, self._player = getattr(problem, "key", None), getattr(problem, "player", None)
+        self.has_players = self._player is not None
+        """Whether the problem has a ``player`` method, so that MIN may decide somewhere."""
 
     @classmethod
     def of(cls, problem: "Problem | Space") -> "Space":
@@ -99,11 +101,6 @@ class Space:
             ) from error
         return identity
 
-    def as_state(self, given: Any) -> State:
-        """A state; a leaf may be given as a dictionary, list or set, which are no states."""
-        is_written = isinstance(given, (dict, list, set)) and type(given).__hash__ is None
-        return self.as_leaf(given) if is_written else given
-
     def as_leaf(self, given: Any) -> State:
         """The leaf that a user means by a dictionary, list, set or state, as far as the problem can tell."""
         leaf = given if self.leaf is None else self.leaf(given)
@@ -125,11 +122,6 @@ class Space:
                 f"player({state!r}) returned {whose!r}; it must return dagsearch.MAX or dagsearch.MIN"
             )
         return int(whose)
-
-    @property
-    def has_players(self) -> bool:
-        """Whether the problem has a ``player`` method, so that MIN may decide somewhere."""
-        return self._player is not None
 
     def same(self, one: State, other: State) -> bool:
         """Whether two states are one node."""

@@ -82,8 +82,8 @@ class StateCodec:
             return encoded
         except (TypeError, ValueError) as error:
             raise ProblemError(
-                f"the state {state!r} cannot be stored ({error}): give the problem encode(state), "
-                "which returns types that JSON has, and decode(encoded)"
+                f"the state {state!r} cannot be stored ({error}): use numbers, text, None or "
+                "tuples, or give the problem encode(state), which returns JSON's types, and decode(encoded)"
             ) from error
 
 
@@ -205,8 +205,6 @@ def _shown(value: Any, labels: Sequence[str] | None = None) -> str:
         ((tag, inner),) = value.items()
         if tag in ("tuple", "set") and isinstance(inner, list):
             value = "(" + ", ".join(_shown(part, labels) for part in inner) + ")"
-        elif tag == "option":
-            value = f"option {_shown(inner)}"
     if value is None or isinstance(value, bool):
         return str(value)
     text = value if isinstance(value, str) else json.dumps(value, default=str)
