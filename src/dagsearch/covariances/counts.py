@@ -70,12 +70,9 @@ class PlaceViews:
         is_number = np.zeros(len(self.categories), dtype=np.bool_)
         is_number[self.numbers.places] = True
         self._equality = 1.0 - (is_number & (self.categories > _MOST_EQUAL))
+        self._widths = np.where(self._equality > 0.0, self.categories, 0)
         self.columns: IntArray = np.arange(len(self.categories)).repeat(self._widths)
         """Place of each feature of the first view."""
-
-    @property
-    def _widths(self) -> IntArray:
-        return np.where(self._equality > 0.0, self.categories, 0)
 
     @property
     def relevances(self) -> int:
@@ -85,12 +82,7 @@ class PlaceViews:
     def values(self, codes: IntArray) -> FloatArray:
         """Features of the first view, shape ``(states, categories of all places)``."""
         columns = zip(codes.T[:, :, None], self._widths.tolist(), strict=True)
-        chances = [
-            np.where(column >= 0, column == np.arange(count), 1.0 / count)
-            for column, count in columns
-            if count
-        ]
-        centred = [chance - 1.0 / chance.shape[1] for chance in chances]
+        centred = [(own == np.arange(count)) - (own >= 0) / count for own, count in columns if count]
         return np.concatenate([np.empty((len(codes), 0)), *centred], axis=1)
 
     def weighted(self, states: Rows) -> dict[int, tuple[FloatArray, IntArray]]:
