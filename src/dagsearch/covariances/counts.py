@@ -97,10 +97,13 @@ class PlaceViews:
     def described(self, codes: IntArray) -> FloatArray:
         """What comparing states needs beside their codes, one row each.
 
-        These are the features of numbers, and counts of neighbouring categories.
+        These are the features of numbers, and counts of neighbouring categories, centred.
         """
         numbers = self.numbers.features(codes)
-        return np.hstack([numbers, self._anywhere(codes)]) if self._anywhere_wanted else numbers
+        if not self._anywhere_wanted:
+            return numbers
+        found = neighbours_of(codes, int(self.categories[0]))
+        return np.hstack([numbers, found - found.sum(axis=1, keepdims=True) / found.shape[1]])
 
     def compared(self, ours: Rows, theirs: Rows, relevance: FloatArray, weights: FloatArray) -> FloatArray:
         """Two weighted sums of the inner products in all views, shape ``(2, ours, theirs)``.
@@ -146,11 +149,6 @@ class PlaceViews:
             of_numbers = (more[:, :width] ** 2).reshape(len(more), len(self.numbers.names), columns.size)
             found[:, self._first_number :] = of_numbers @ relevance[codes.shape[1] :][columns]
         return found
-
-    def _anywhere(self, codes: IntArray) -> FloatArray:
-        """Counts of neighbouring categories, centred."""
-        found = neighbours_of(codes, int(self.categories[0]))
-        return np.asarray(found - found.sum(axis=1, keepdims=True) / found.shape[1])
 
 
 def _decided(codes: IntArray) -> tuple[FloatArray, FloatArray]:
@@ -205,10 +203,6 @@ class OrderViews:
 
     names = ("item at its position", "before", "follows", "adjacent")
     relevances = 0
-
-    def weighted(self, states: Rows) -> dict[int, tuple[FloatArray, IntArray]]:
-        """Nothing: positions have no relevance."""
-        return {}
 
     def __init__(self, items: int, length: int) -> None:
         self._items, self._length = items, length
