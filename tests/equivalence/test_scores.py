@@ -399,13 +399,15 @@ def test_a_model_of_landmarks_takes_over_what_an_exact_one_knows():
     for node in [*range(100), 3, 3]:
         exact.condition(node, rewards[node], 0.05 if node % 3 == 0 else None)
     assert not exact.outgrown
-    induced = InducedScores.of(exact, exact.covariance, exact.noise, leaves)
+    induced = InducedScores.of(exact, exact.covariance, exact.noise)
+    induced.track(leaves)
     told = [*range(100), 3, 3]
     noises = [0.05 if node % 3 == 0 else None for node in told]
     induced.condition_all(told, [rewards[node] for node in told], noises)
     assert induced.mean[:100] == pytest.approx(exact.mean[:100], abs=1e-4)
     assert induced.variance[:100] == pytest.approx(exact.variance[:100], abs=1e-4)
-    fresh = induced.refitted(exact.covariance, 1e-2, leaves)
+    fresh = InducedScores.of(induced, exact.covariance, 1e-2)
+    fresh.track(leaves)
     assert fresh.mean == pytest.approx(np.full(150, 0.2))
 
 
@@ -544,20 +546,18 @@ def test_fantasies_narrow_the_belief_and_do_not_move_it(model):
     assert np.array_equal(scores.mean, before)
 
 
-@pytest.mark.parametrize("mean", [0.7, lambda state: float(sum(state))])
-@pytest.mark.parametrize("model", [WeightScores, FunctionScores])
-def test_leaves_are_predicted_by_their_codes(model, mean):
+def test_leaves_are_predicted_by_their_codes():
     problem = ds.problems.Subsets(9, (0, 9), sum)
-    covariance = Overlap.of(problem) if model is WeightScores else Views().bind(problem)
+    covariance = Views().bind(problem)
     coding = Space(problem).coding
-    scores = model(covariance, 0.1, mean)
+    scores = FunctionScores(covariance, 0.1, 0.7)
     leaves = Space(problem).random_leaves
     codes = coding.codes(leaves)
     scores.track(leaves[:20])
     for node in range(-1, 20):  # before the first reward, too
         if node >= 0:
             scores.condition(node, float(sum(leaves[node])))
-        places, found, variance = scores.predict_codes(codes, 15, coding.leaf_of)
+        places, found, variance = scores.predict_codes(codes, 15)
         expected, expected_variance = scores.predict([leaves[place] for place in places])
         assert found == pytest.approx(expected)
         assert variance == pytest.approx(expected_variance)

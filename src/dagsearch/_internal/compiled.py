@@ -5,7 +5,7 @@ Numba is imported at the first call of one of them: the import takes longer than
 
 import logging
 from collections.abc import Callable
-from functools import cache, update_wrapper
+from functools import update_wrapper
 from typing import Any, TypeVar, cast
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -34,19 +34,10 @@ class Compiled:
             try:
                 self.dispatcher = njit(cache=True)(self.__wrapped__)
             except RuntimeError as error:  # no folder can be written to: neither the package's nor at home
-                logger.debug("%s", error)
-                _say_once()
+                logger.info("%s; set NUMBA_CACHE_DIR to a folder that can be written to", error)
                 self.dispatcher = njit(self.__wrapped__)
             return self.dispatcher
         return getattr(self.dispatcher, name)
 
     def __reduce__(self) -> str:
         return str(self.__name__)  # by reference, as functions are
-
-
-@cache
-def _say_once() -> None:
-    logger.info(
-        "compiled functions cannot be stored for later processes, so every process compiles them again: set "
-        "the environment variable NUMBA_CACHE_DIR to a folder that can be written to"
-    )

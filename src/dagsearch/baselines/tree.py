@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from dagsearch._internal.compiled import compiled
 from dagsearch._internal.parts import Configured
-from dagsearch._internal.typing import FloatArray, IntArray
+from dagsearch._internal.typing import FloatArray
 from dagsearch.covariances import Covariance
 from dagsearch.covariances.discrete import items_of
 from dagsearch.covariances.parameters import checked_positive, checked_variance
@@ -131,20 +130,11 @@ class SharedPath(Configured, Covariance):
         return rows
 
     def cross(self, rows: Rows, others: Rows) -> FloatArray:
-        return self.root + self.step * _shared_steps(rows, others)
+        shared, together = np.zeros((len(rows), len(others))), np.ones((len(rows), len(others)), dtype=bool)
+        for own, other in zip(rows.T, others.T, strict=False):
+            together &= (own[:, None] == other) & (other != 0)
+            shared += together
+        return self.root + self.step * shared
 
     def variances(self, rows: Rows) -> FloatArray:
         return np.asarray(self.root + self.step * np.count_nonzero(rows, axis=1))
-
-
-@compiled
-def _shared_steps(a: IntArray, b: IntArray) -> FloatArray:
-    """Number of equal entries of two rows, before the first ones that differ or are 0."""
-    shared, width = np.zeros((a.shape[0], b.shape[0])), min(a.shape[1], b.shape[1])
-    for i in range(a.shape[0]):
-        for j in range(b.shape[0]):
-            place = 0
-            while place < width and a[i, place] == b[j, place] != 0:
-                place += 1
-            shared[i, j] = place
-    return shared

@@ -145,12 +145,6 @@ class StepModel:
         """Prior mean of the effect of some edges."""
         return np.asarray(self._constant + self._slope * self._edges.log_prior[edges])
 
-    def predict(self, edge: int) -> tuple[float, float]:
-        """Mean and variance of an edge's effect."""
-        mean, variance = self.effect.at(edge)
-        noise = self.effect.noise[self._edges.kind[edge]]
-        return float(self.expected(edge) + mean), float(variance + noise)
-
     def rest(self) -> tuple[float, float, float]:
         """Δ where one cannot stop: the depth at which paths end, and mean and variance of what a step brings.
 

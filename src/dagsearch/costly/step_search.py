@@ -185,7 +185,8 @@ class StepSearch(Session[StepProposal]):
         self.log.catch_up()
         place = self._place(proposal)
         if not self.log.forgotten(self.pending[place], again, note):
-            return self.log.catch_up()  # another process has taken the step over, and told it
+            self.log.catch_up()  # another process has taken the step over, and told it
+            return
         self.edges.became[self.pending[place].edge] = UNTAKEN if again else FAILED
         if again:
             del self.data.pending[place]
@@ -193,9 +194,7 @@ class StepSearch(Session[StepProposal]):
             self._learn(place)
 
     @classmethod
-    def resume(
-        cls, storage: str | PathLike[str], problem: StepProblem, *, name: str | None = None
-    ) -> Self:
+    def resume(cls, storage: str | PathLike[str], problem: StepProblem, *, name: str | None = None) -> Self:
         """The search of a stored run, as it is after the last event.
 
         Steps that were pending in a process that has ended are offered again: :meth:`ask` returns them first.

@@ -70,12 +70,9 @@ class PlaceViews:
         is_number = np.zeros(len(self.categories), dtype=np.bool_)
         is_number[self.numbers.places] = True
         self._equality = 1.0 - (is_number & (self.categories > _MOST_EQUAL))
+        self._widths = np.where(self._equality > 0.0, self.categories, 0)
         self.columns: IntArray = np.arange(len(self.categories)).repeat(self._widths)
         """Place of each feature of the first view."""
-
-    @property
-    def _widths(self) -> IntArray:
-        return np.where(self._equality > 0.0, self.categories, 0)
 
     @property
     def relevances(self) -> int:
@@ -85,12 +82,7 @@ class PlaceViews:
     def values(self, codes: IntArray) -> FloatArray:
         """Features of the first view, shape ``(states, categories of all places)``."""
         columns = zip(codes.T[:, :, None], self._widths.tolist(), strict=True)
-        chances = [
-            np.where(column >= 0, column == np.arange(count), 1.0 / count)
-            for column, count in columns
-            if count
-        ]
-        centred = [chance - 1.0 / chance.shape[1] for chance in chances]
+        centred = [(own == np.arange(count)) - (own >= 0) / count for own, count in columns if count]
         return np.concatenate([np.empty((len(codes), 0)), *centred], axis=1)
 
     def weighted(self, states: Rows) -> dict[int, tuple[FloatArray, IntArray]]:
@@ -105,10 +97,13 @@ class PlaceViews:
     def described(self, codes: IntArray) -> FloatArray:
         """What comparing states needs beside their codes, one row each.
 
-        These are the features of numbers, and counts of neighbouring categories.
+        These are the features of numbers, and counts of neighbouring categories, centred.
         """
         numbers = self.numbers.features(codes)
-        return np.hstack([numbers, self._anywhere(codes)]) if self._anywhere_wanted else numbers
+        if not self._anywhere_wanted:
+            return numbers
+        found = neighbours_of(codes, int(self.categories[0]))
+        return np.hstack([numbers, found - found.sum(axis=1, keepdims=True) / found.shape[1]])
 
     def compared(self, ours: Rows, theirs: Rows, relevance: FloatArray, weights: FloatArray) -> FloatArray:
         """Two weighted sums of the inner products in all views, shape ``(2, ours, theirs)``.
@@ -154,11 +149,6 @@ class PlaceViews:
             of_numbers = (more[:, :width] ** 2).reshape(len(more), len(self.numbers.names), columns.size)
             found[:, self._first_number :] = of_numbers @ relevance[codes.shape[1] :][columns]
         return found
-
-    def _anywhere(self, codes: IntArray) -> FloatArray:
-        """Counts of neighbouring categories, centred."""
-        found = neighbours_of(codes, int(self.categories[0]))
-        return np.asarray(found - found.sum(axis=1, keepdims=True) / found.shape[1])
 
 
 def _decided(codes: IntArray) -> tuple[FloatArray, FloatArray]:
@@ -213,10 +203,6 @@ class OrderViews:
 
     names = ("item at its position", "before", "follows", "adjacent")
     relevances = 0
-
-    def weighted(self, states: Rows) -> dict[int, tuple[FloatArray, IntArray]]:
-        """Nothing: positions have no relevance."""
-        return {}
 
     def __init__(self, items: int, length: int) -> None:
         self._items, self._length = items, length

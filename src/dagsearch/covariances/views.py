@@ -28,7 +28,7 @@ import numpy as np
 
 from dagsearch._internal.typing import BoolArray, FloatArray, IntArray
 from dagsearch.covariances.base import Covariance, Gradient
-from dagsearch.covariances.counts import views_of
+from dagsearch.covariances.counts import PlaceViews, views_of
 from dagsearch.covariances.parameters import Hyperparameter, checked_positive
 from dagsearch.covariances.rows import Rows, Stacked
 from dagsearch.errors import CovarianceError
@@ -91,10 +91,10 @@ class _Scaled:
             two_views = np.eye(count + count % 2, count).reshape(-1, 2, count)
             grams = [gram for two in two_views for gram in self.views.compared(rows, rows, self.alike, two)]
             scaled = [square * gram for square, gram in zip(self.squares, grams, strict=False)]
-            weighted = {
-                view: (np.sqrt(self.squares[view]) * features, column)
-                for view, (features, column) in (self.views.weighted(rows) if self.places else {}).items()
-            }
+            weighted = {}
+            if isinstance(self.views, PlaceViews) and self.places:
+                for view, (features, column) in self.views.weighted(rows).items():
+                    weighted[view] = np.sqrt(self.squares[view]) * features, column
             self._last = _Products(rows, weighted, scaled, [_apart(gram) for gram in scaled])
         return self._last
 

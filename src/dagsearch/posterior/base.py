@@ -16,6 +16,8 @@ from dagsearch.problem import Children, State
 
 MeanFunction = float | Callable[[State], float]
 """Prior mean of g: one number, or a function of the state."""
+SharedBelief = tuple[FloatArray, FloatArray, float | FloatArray]
+"""Mean, less μ, and (co)variance of the shared part of g, and the variances of private offsets."""
 AT_ONCE = 512
 """Number of states whose rows, and covariances with all rewarded leaves, are made at once."""
 # Inverses of smaller variances overflow.
@@ -90,15 +92,14 @@ class JointScores(Scores):
     """
 
     is_joint = True
-    rates_swaps = False
-    """Whether :meth:`best_swaps` works."""
     covariance: Covariance
 
     def __init__(self, covariance: Covariance, noise: float, mean: MeanFunction = 0.0) -> None:
         self.covariance = covariance
         self.noise = checked_noise(noise)
         """Variance of a reward around its leaf's g."""
-        self._prior_mean = mean
+        self.prior_mean = mean
+        """Prior mean of g."""
         self._nodes = 0
         # By node, with room for more: μ, the belief, and r̄ and λ̄, see dagsearch.posterior.weights.
         self._prior, self._mean, self._variance = np.zeros(0), np.zeros(0), np.zeros(0)
@@ -126,31 +127,9 @@ class JointScores(Scores):
             self._mean[some], self._variance[some] = self._node_moments(some)
         self._stale = nodes is not None
 
-    def _changed(self) -> None:
-        """What was computed from the rewards no longer holds."""
-        self._stale = True
-
     @abstractmethod
     def _node_moments(self, nodes: IntArray) -> tuple[FloatArray, FloatArray]:
         """Mean and variance of g of tracked nodes."""
-
-    def predict_codes(
-        self, codes: IntArray, most: int, leaf_of: Callable[[IntArray], State]
-    ) -> tuple[IntArray, FloatArray, FloatArray]:
-        """:meth:`predict` for the most promising of some leaves that are given by their codes.
-
-        Returns the places of the ``most`` leaves with the largest means, and the mean and variance of each.
-        """
-        mean, variance = self.predict([leaf_of(row) for row in codes])
-        closer = largest(mean, most)
-        return closer, mean[closer], variance[closer]
-
-    def best_swaps(self, codes: IntArray, most: int, closed: FloatArray) -> IntArray:
-        """Codes of the leaves with one chosen place exchanged for another that have the largest means.
-
-        ``closed`` are leaves of this kind that are left out: one row each, 1 for every place that is chosen.
-        """
-        raise NotImplementedError(f"{type(self).__name__} does not rate swaps")
 
     def joint(self, nodes: Sequence[int], states: Sequence[State]) -> tuple[FloatArray, FloatArray]:
         """Mean and covariance of g of some tracked nodes and then of states that are not tracked."""
@@ -162,13 +141,11 @@ class JointScores(Scores):
         mean[: len(places)] += kappa[: len(places)] * self._observed[places]
         joint *= (1.0 - kappa)[:, None] * (1.0 - kappa)
         joint[np.diag_indices(len(joint))] += offset
-        return mean + np.concatenate([self._prior[places], prior_means(self._prior_mean, states)]), joint
+        return mean + np.concatenate([self._prior[places], prior_means(self.prior_mean, states)]), joint
 
     @abstractmethod
-    def _joint(
-        self, nodes: IntArray, states: Sequence[State]
-    ) -> tuple[FloatArray, FloatArray, float | FloatArray]:
-        """Mean and covariance of the shared part of g, less μ, and the variances of private offsets."""
+    def _joint(self, nodes: IntArray, states: Sequence[State]) -> SharedBelief:
+        """Of tracked nodes and then of states that are not tracked, with their covariance."""
 
     def fantasised(self, nodes: Sequence[int]) -> Self:
         """A copy that counts leaves as observed for the variance of g, but not for its mean.
@@ -184,15 +161,6 @@ class JointScores(Scores):
     @abstractmethod
     def _fantasise(self, nodes: Sequence[int]) -> None:
         """Count leaves as observed; whatever is changed in place must be copied before."""
-
-    def refitted(self, covariance: Covariance, noise: float, states: Sequence[State]) -> "JointScores":
-        """A model of the same nodes without rewards, with another covariance and noise.
-
-        ``states`` are the states of all nodes.
-        """
-        fresh = type(self)(covariance, noise, self._prior_mean)
-        fresh.track(states)
-        return fresh
 
     def condition_all(
         self, nodes: Sequence[int], rewards: Sequence[float], noises: Sequence[float | None]
@@ -218,18 +186,6 @@ class JointScores(Scores):
         self._observed[node], self._observed_noise[node] = merged, noise
         precision = (old_noise / variance) * noise / ((private + old_noise) * (private + noise))
         return precision, precision * merged + (merged - old) / (private + old_noise)
-
-    def _merge_all(
-        self, nodes: Sequence[int], rewards: Sequence[float], noises: Sequence[float | None]
-    ) -> IntArray:
-        """Merge many rewards into the r̄ and λ̄ of their leaves, which have none yet; returns the leaves."""
-        leaves, place = np.unique(np.asarray(nodes, dtype=np.int64), return_inverse=True)
-        variances = np.array([self._noise_of(noise) for noise in noises])
-        precision = np.bincount(place, weights=1.0 / variances)
-        total = np.bincount(place, weights=np.asarray(rewards, dtype=np.float64) / variances)
-        self._observed[leaves] = total / precision - self._prior[leaves]
-        self._observed_noise[leaves] = 1.0 / precision
-        return leaves
 
     def _with_offsets(
         self, nodes: IntArray, mean: FloatArray, variance: FloatArray, private: float | FloatArray

@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dagsearch._internal import linalg
 from dagsearch._internal.arrays import grown
 from dagsearch._internal.compiled import compiled
 from dagsearch._internal.typing import FloatArray, IntArray
@@ -79,13 +78,6 @@ class WeightBelief:
         _, cov, recent = self.arrays
         cov -= recent.T @ recent
         self._aside = 0
-
-    def replace(self, precision: FloatArray, information: FloatArray) -> None:
-        """Replace the belief by that of a precision matrix S⁻¹ and an information vector S⁻¹m."""
-        factor, _ = linalg.dpotrf(precision, lower=1)
-        lower = linalg.dpotri(factor, lower=1)[0]
-        self._cov[:], self._aside = np.tril(lower) + np.tril(lower, -1).T, 0
-        self._mean[:], self.variance[:] = self._cov @ information, self._cov.diagonal()
 
     def joint(self, features: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Mean and covariance of φ·w, from features, one row each."""

@@ -13,7 +13,9 @@ they were found: hyperparameters are then known well enough, and a choice by rew
 
 import math
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -185,7 +187,7 @@ class LogPosterior:
 
 
 def _smallest(posterior: LogPosterior, starts: Sequence[FloatArray], deadline: Deadline | None) -> FloatArray:
-    """The hyperparameters of smallest loss; after the deadline, the best ones tried so far."""
+    """The best hyperparameters that were tried from all starts, or until the deadline."""
     from scipy.optimize import minimize  # slow to import, and the paper's method does not need it
 
     tried: list[tuple[float, FloatArray]] = []
@@ -198,17 +200,11 @@ def _smallest(posterior: LogPosterior, starts: Sequence[FloatArray], deadline: D
         return found
 
     bounds, options = list(zip(*posterior.bounds, strict=True)), {"maxiter": 40, "ftol": 1e-3}
-    best_logs = starts[0]
-    try:
-        best = loss(starts[0])[0]
+    with suppress(OutOfTime):
+        loss(starts[0])
         for start in starts:
-            found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
-            if found.fun < best:
-                best_logs, best = found.x, float(found.fun)
-    except OutOfTime:
-        if tried:
-            best_logs = min(tried, key=lambda one: one[0])[1]
-    return best_logs
+            minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
+    return min(tried, key=itemgetter(0))[1] if tried else starts[0]
 
 
 def by_leaf(

@@ -19,9 +19,9 @@ here they are the rewarded leaves, in :mod:`dagsearch.posterior.landmarks` the l
 """
 
 import math
-from collections.abc import Callable, Sequence
+from abc import abstractmethod
+from collections.abc import Sequence
 from copy import copy
-from functools import cached_property
 from typing import NoReturn
 
 import numpy as np
@@ -30,7 +30,7 @@ from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.covariances import Covariance, SetKernel
 from dagsearch.covariances.rows import Rows, joined
 from dagsearch.errors import CovarianceError
-from dagsearch.posterior.base import AT_ONCE, JointScores, MeanFunction, largest, prior_means
+from dagsearch.posterior.base import AT_ONCE, JointScores, MeanFunction, SharedBelief, largest, prior_means
 from dagsearch.posterior.cholesky import GrowingCholesky
 from dagsearch.problem import State
 
@@ -53,21 +53,23 @@ class AnchoredScores(JointScores):
 
     def track(self, states: Sequence[State]) -> None:
         # Until they are refreshed, the beliefs of new nodes are those before any reward.
-        rows, means = self.covariance.represent(states), prior_means(self._prior_mean, states)
-        variances = self._with_private(self.covariance.variances(rows))
+        rows, means = self.covariance.represent(states), prior_means(self.prior_mean, states)
+        variances = self._checked(self.covariance.variances(rows)) + self.covariance.private
         self._rows = joined(self._rows, rows)
         new = self._number(means)
         self._mean[new], self._variance[new] = means, variances
         self._scale = max(self._scale, float(variances.max(initial=0.0)))
         self._stale = True
 
-    def _changed(self) -> None:
-        super()._changed()
-        self.__dict__.pop("_alpha", None)
+    @property
+    def outgrown(self) -> bool:
+        """Whether there are too many rewards for functions; landmarks then take over."""
+        return self._rewarded.size >= _MOST_EXACT
 
-    def _rewarded_rows(self) -> Rows:
-        """The rows of all leaves that have a reward."""
-        return self._rows[np.flatnonzero(np.isfinite(self._observed_noise[: self._nodes]))]
+    @property
+    def _rewarded(self) -> IntArray:
+        """All leaves that have a reward."""
+        return np.flatnonzero(np.isfinite(self._observed_noise[: self._nodes]))
 
     def _rows_of(self, nodes: IntArray, states: Sequence[State]) -> Rows:
         """The rows of tracked nodes and then of states that are not tracked."""
@@ -79,26 +81,33 @@ class AnchoredScores(JointScores):
             parts = [self.predict(states[i : i + AT_ONCE]) for i in range(0, len(states), AT_ONCE)]
             return np.concatenate([mean for mean, _ in parts]), np.concatenate([var for _, var in parts])
         rows = self.covariance.represent(states)
-        return self._moments(prior_means(self._prior_mean, states), *self._related(rows))
+        return self._moments(prior_means(self.prior_mean, states), *self._related(rows))
 
-    def predict_codes(
-        self, codes: IntArray, most: int, leaf_of: Callable[[IntArray], State]
-    ) -> tuple[IntArray, FloatArray, FloatArray]:
-        # Leaves are made only if the covariance cannot read codes or the prior mean varies.
-        reads, varies = self.covariance.reads_codes, callable(self._prior_mean)
-        made = [] if reads and not varies else [leaf_of(row) for row in codes]
-        means = prior_means(self._prior_mean, made if varies else range(len(codes)))
-        rows = self.covariance.from_codes(codes) if reads else self.covariance.represent(made)
-        cross, prior = self._related(rows)
+    @property
+    def reads_codes(self) -> bool:
+        """Whether :meth:`predict_codes` works."""
+        return self.covariance.reads_codes and not callable(self.prior_mean)
+
+    def predict_codes(self, codes: IntArray, most: int) -> tuple[IntArray, FloatArray, FloatArray]:
+        """:meth:`predict` for the most promising of some leaves that are given by their codes.
+
+        Returns the places of the ``most`` leaves with the largest means, and the mean and variance of each.
+        """
+        means = prior_means(self.prior_mean, range(len(codes)))
+        cross, prior = self._related(self.covariance.from_codes(codes))
         closer = largest(means + self._alpha @ cross, most)
         return closer, *self._moments(means[closer], cross[:, closer], prior[closer])
 
     @property
-    def rates_swaps(self) -> bool:  # type: ignore[override]
-        known = self._factor.size > 0 and not callable(self._prior_mean)
-        return known and isinstance(self.covariance, SetKernel)
+    def rates_swaps(self) -> bool:
+        """Whether :meth:`best_swaps` works."""
+        return self._factor.size > 0 and self.reads_codes and isinstance(self.covariance, SetKernel)
 
     def best_swaps(self, codes: IntArray, most: int, closed: FloatArray) -> IntArray:
+        """Codes of the leaves with one chosen place exchanged for another that have the largest means.
+
+        ``closed`` are leaves of this kind that are left out: one row each, 1 for every place that is chosen.
+        """
         chosen, unchosen = np.flatnonzero(codes == 1), np.flatnonzero(codes != 1)
         if chosen.size == 0 or unchosen.size == 0:
             return np.zeros((0, codes.size), dtype=codes.dtype)
@@ -113,25 +122,24 @@ class AnchoredScores(JointScores):
         rows[np.arange(drop.size), unchosen[add]] = 1
         return rows
 
-    @cached_property
+    @property
     def _alpha(self) -> FloatArray:
         """L⁻ᵀω, so that the mean of g is μ + Σ_xZ L⁻ᵀω."""
         return self._weights @ self._factor.inverse
 
     def _related(self, rows: Rows) -> tuple[FloatArray, FloatArray]:
-        """Covariances of the anchors with rows, shape ``(anchors, rows)``, and the rows' prior variances."""
+        """Covariances of anchors with rows, shape ``(anchors, rows)``, and variances without ``private``."""
         if self._factor.size == 0:
-            return np.zeros((0, len(rows))), self._with_private(self.covariance.variances(rows))
+            return np.zeros((0, len(rows))), self._checked(self.covariance.variances(rows))
         cross, shared = self.covariance.related(rows, self._anchors)
-        return cross.T, self._with_private(shared)
+        return cross.T, self._checked(shared)
 
-    def _with_private(self, shared: FloatArray) -> FloatArray:
-        """Prior variances: the shared part that the covariance gives, plus the private one."""
-        prior = shared + self.covariance.private
+    def _checked(self, shared: FloatArray) -> FloatArray:
         # By reductions alone, which are quick: a sum is finite only if all numbers are.
-        if np.minimum.reduce(prior, initial=0.0) < 0.0 or not math.isfinite(np.add.reduce(prior)):
+        least = np.minimum.reduce(shared, initial=0.0) + self.covariance.private
+        if least < 0.0 or not math.isfinite(np.add.reduce(shared)):
             self._refuse()
-        return prior
+        return shared
 
     def _refuse(self) -> NoReturn:
         raise CovarianceError(
@@ -140,15 +148,18 @@ class AnchoredScores(JointScores):
         )
 
     def _moments(
-        self, means: FloatArray, cross: FloatArray, prior: FloatArray
+        self, means: FloatArray, cross: FloatArray, shared: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        """Mean and variance of g, from prior means, covariances with the anchors and prior variances."""
-        whitened = self._factor.whiten(cross)
-        return means + self._weights @ whitened, np.maximum(prior - self._explained(whitened), 0.0)
+        """Mean and variance of g, from prior means and what :meth:`_related` tells."""
+        mean, variance, private = self._shared(cross, shared)
+        return means + mean, variance + private
 
-    def _explained(self, whitened: FloatArray) -> FloatArray:
-        """By how much rewards reduce the prior variance."""
-        return np.asarray(np.add.reduce(whitened * whitened))
+    def _node_moments(self, nodes: IntArray) -> tuple[FloatArray, FloatArray]:
+        return self._with_offsets(nodes, *self._shared(*self._related(self._rows[nodes])))
+
+    @abstractmethod
+    def _shared(self, cross: FloatArray, shared: FloatArray) -> SharedBelief:
+        """Of rows, from what :meth:`_related` tells of them, with their variances."""
 
 
 class FunctionScores(AnchoredScores):
@@ -168,14 +179,7 @@ class FunctionScores(AnchoredScores):
         super().__init__(covariance, noise, mean)
         self._leaves = np.zeros(0, dtype=np.int64)  # the leaf of each row
 
-    @property
-    def outgrown(self) -> bool:
-        """Whether there are too many rewards for this model; landmarks then take over."""
-        return self._leaves.size >= _MOST_EXACT
-
-    def _joint(
-        self, nodes: IntArray, states: Sequence[State]
-    ) -> tuple[FloatArray, FloatArray, float | FloatArray]:
+    def _joint(self, nodes: IntArray, states: Sequence[State]) -> SharedBelief:
         rows = self._rows_of(nodes, states)
         whitened = self._factor.whiten(self._related(rows)[0])
         joint = self._among(rows) - np.asarray(whitened.T @ whitened)
@@ -185,13 +189,10 @@ class FunctionScores(AnchoredScores):
         """Covariances among rows, without private variance."""
         return self.covariance.cross(rows, self.covariance.prepared(rows))
 
-    def _node_moments(self, nodes: IntArray) -> tuple[FloatArray, FloatArray]:
-        return self._moments(self._prior[nodes], *self._nodes_with_rewards(nodes))
-
-    def _nodes_with_rewards(self, nodes: IntArray) -> tuple[FloatArray, FloatArray]:
-        """:meth:`_related` of tracked nodes, which share their private offset with their own rewards."""
-        cross, prior = self._related(self._rows[nodes])
-        return cross + self.covariance.private * (self._leaves[:, None] == nodes), prior
+    def _shared(self, cross: FloatArray, shared: FloatArray) -> SharedBelief:
+        whitened = self._factor.whiten(cross)
+        left = np.maximum(shared - np.add.reduce(whitened * whitened), 0.0)
+        return self._weights @ whitened, left, self.covariance.private
 
     # Rewards ------------------------------------------------------------------------------------------
 
@@ -217,7 +218,9 @@ class FunctionScores(AnchoredScores):
     def condition_all(
         self, nodes: Sequence[int], rewards: Sequence[float], noises: Sequence[float | None]
     ) -> None:
-        self._learn_all(self._merge_all(nodes, rewards, noises))
+        for node, reward, noise in zip(nodes, rewards, noises, strict=True):
+            self._merge(node, reward, self._noise_of(noise), self.covariance.private)
+        self._learn_all(np.unique(np.asarray(nodes, dtype=np.int64)))
 
     def _learn_all(self, leaves: IntArray) -> None:
         """Factor anew what is known of leaves, the first of which are the anchors so far."""
@@ -231,12 +234,13 @@ class FunctionScores(AnchoredScores):
             self._anchors = joined(self._anchors, self.covariance.prepared(rows))
         self._leaves = leaves
         self._weights = self._factor.whiten(self._observed[leaves, None])[:, 0]
-        self._changed()
+        self._stale = True
 
     def _next_columns(self, nodes: IntArray) -> tuple[FloatArray, FloatArray]:
         """l = L⁻¹Σ_Ot of leaves t, and their covariance Σ_tt − l·l that is left, without noise."""
-        cross, _ = self._nodes_with_rewards(nodes)
-        own = self._among(self._rows[nodes]) + self.covariance.private * (nodes[:, None] == nodes)
+        private = self.covariance.private
+        cross = self._related(self._rows[nodes])[0] + private * (self._leaves[:, None] == nodes)
+        own = self._among(self._rows[nodes]) + private * (nodes[:, None] == nodes)
         columns = self._factor.solve(cross)
         left = own - columns.T @ columns
         if not math.isfinite(left.sum()) or left.diagonal().min(initial=0.0) < -_SLACK * self._scale:
@@ -249,13 +253,16 @@ class FunctionScores(AnchoredScores):
         self._leaves = np.append(self._leaves, nodes)
         self._weights = np.append(self._weights, np.zeros(nodes.size))
         self._factor.append(columns, corner)
-        self._changed()
+        self._stale = True
 
     def _fantasise(self, nodes: Sequence[int]) -> None:
         # Rewards equal to the mean: their rows of V come after those of all rewards, and their z is 0.
         self._factor = copy(self._factor)
         places = np.asarray(nodes, dtype=np.int64)
         columns, left = self._next_columns(places)
+        self.refresh(places)
+        for node in nodes:
+            self._merge(node, float(self._mean[node]), self.noise, self.covariance.private)
         self._append(places, columns, self._corner(places, left))
 
     def _corner(self, nodes: IntArray, left: FloatArray) -> FloatArray:

@@ -50,22 +50,13 @@ class Index:
         self.space = Space.of(problem)
         self.scores = scores
         self.table = Numbered() if table is None else table
+        self.problem, self.states = self.space.problem, self.table.states
         self.deadline = Deadline()
         """When the current run must end."""
         self.key = self.space.key
         """What identifies a state."""
         self.reopenings = 0
         """Number of times that leaves were reopened."""
-
-    @property
-    def problem(self) -> Problem:
-        """The problem."""
-        return self.space.problem
-
-    @property
-    def states(self) -> list[State]:
-        """The numbered states."""
-        return self.table.states
 
     def find(self, state: State) -> int:
         """The state's number, or −1."""

@@ -23,7 +23,7 @@ import numpy as np
 from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.covariances import Covariance
 from dagsearch.covariances.rows import Rows
-from dagsearch.posterior.base import AT_ONCE, MeanFunction, evenly
+from dagsearch.posterior.base import MeanFunction, SharedBelief, evenly
 from dagsearch.posterior.belief import WeightBelief
 from dagsearch.posterior.cholesky import GrowingCholesky
 from dagsearch.posterior.function import AnchoredScores
@@ -82,61 +82,29 @@ class InducedScores(LinearScores, AnchoredScores):
         self._weights = self._belief.arrays.mean  # ω
 
     @classmethod
-    def of(
-        cls, other: AnchoredScores, covariance: Covariance, noise: float, states: Sequence[State]
-    ) -> "InducedScores":
-        """A model of the same nodes without rewards; landmarks are leaves that have a reward in the other."""
-        fresh = cls(covariance, noise, other._prior_mean, other._rewarded_rows())
-        fresh.track(states)
-        return fresh
+    def of(cls, other: AnchoredScores, covariance: Covariance, noise: float) -> "InducedScores":
+        """A model without nodes; landmarks are leaves that have a reward in the other."""
+        return cls(covariance, noise, other.prior_mean, other._rows[other._rewarded])
 
-    def refitted(self, covariance: Covariance, noise: float, states: Sequence[State]) -> "InducedScores":
-        return self.of(self, covariance, noise, states)
-
-    # Beliefs ------------------------------------------------------------------------------------------
-
-    def _features(self, rows: Rows) -> tuple[FloatArray, FloatArray]:
+    def _features(self, cross: FloatArray, shared: FloatArray) -> tuple[FloatArray, FloatArray]:
         """φ, one column each, and d of rows."""
-        cross, prior = self._related(rows)
         features = self._factor.whiten(cross)
         if not np.all(np.isfinite(features)):
             self._refuse()
-        return features, np.maximum(prior - np.einsum("ij,ij->j", features, features), 0.0)
+        own = shared + self.covariance.private - np.einsum("ij,ij->j", features, features)
+        return features, np.maximum(own, 0.0)
 
     def _row(self, node: int) -> tuple[IntArray, FloatArray, float]:
-        features, own = self._features(self._rows[[node]])
+        features, own = self._features(*self._related(self._rows[[node]]))
         return np.arange(len(features)), features[:, 0], float(own[0])
 
-    def _variances(self, features: FloatArray) -> FloatArray:
-        """The variance of φ·w."""
-        _, cov, recent = self._belief.arrays
+    def _shared(self, cross: FloatArray, shared: FloatArray) -> SharedBelief:
+        features, own = self._features(cross, shared)
+        mean, cov, recent = self._belief.arrays
         aside = recent @ features
-        return np.asarray(np.einsum("ij,ij->j", features, cov @ features) - (aside * aside).sum(axis=0))
+        variance = np.einsum("ij,ij->j", features, cov @ features) - (aside * aside).sum(axis=0)
+        return mean @ features, np.maximum(variance, 0.0), own
 
-    def _node_moments(self, nodes: IntArray) -> tuple[FloatArray, FloatArray]:
-        features, own = self._features(self._rows[nodes])
-        return self._with_offsets(nodes, self._weights @ features, self._variances(features), own)
-
-    def _explained(self, whitened: FloatArray) -> FloatArray:
-        return super()._explained(whitened) - self._variances(whitened)
-
-    def _joint(
-        self, nodes: IntArray, states: Sequence[State]
-    ) -> tuple[FloatArray, FloatArray, float | FloatArray]:
-        features, own = self._features(self._rows_of(nodes, states))
+    def _joint(self, nodes: IntArray, states: Sequence[State]) -> SharedBelief:
+        features, own = self._features(*self._related(self._rows_of(nodes, states)))
         return *self._belief.joint(features.T), own
-
-    # Rewards ------------------------------------------------------------------------------------------
-
-    def condition_all(
-        self, nodes: Sequence[int], rewards: Sequence[float], noises: Sequence[float | None]
-    ) -> None:
-        leaves = self._merge_all(nodes, rewards, noises)
-        precision, information = np.eye(len(self._weights)), np.zeros(len(self._weights))
-        for some in np.array_split(leaves, max(1, leaves.size // AT_ONCE)):
-            features, own = self._features(self._rows[some])
-            weighted = features / (own + self._observed_noise[some])
-            precision += weighted @ features.T
-            information += weighted @ self._observed[some]
-        self._belief.replace(precision, information)
-        self._changed()

@@ -15,7 +15,7 @@ from dagsearch.errors import CovarianceError
 from dagsearch.log import Log
 from dagsearch.posterior.base import JointScores, Scores
 from dagsearch.posterior.evidence import FEWEST, Evidence, LogPosterior, by_leaf
-from dagsearch.posterior.function import FunctionScores
+from dagsearch.posterior.function import AnchoredScores, FunctionScores
 from dagsearch.posterior.index import Index
 from dagsearch.posterior.landmarks import InducedScores
 from dagsearch.posterior.units import Episode, Units
@@ -138,9 +138,7 @@ class Posterior:
             self.learn(recorded)
         elif isinstance(self.scores, FunctionScores) and self.scores.outgrown:
             now = self.scores
-            landmarks = InducedScores.of(now, now.covariance, now.noise, self._index.states)
-            landmarks.condition_all(*self._all_rewards())
-            self._index.replace_scores(landmarks)
+            self._index.replace_scores(self._refitted(now, now.covariance, now.noise))
             logger.debug("after %d rewards: scores by landmarks", len(self.told))
         return refused
 
@@ -264,7 +262,12 @@ class Posterior:
 
     def _refitted(self, scores: JointScores, covariance: Covariance, noise: float) -> JointScores:
         """A model of the same rewards with another covariance and noise."""
-        fresh = scores.refitted(covariance, noise, self._index.states)
+        if isinstance(scores, AnchoredScores) and scores.outgrown:
+            fresh: JointScores = InducedScores.of(scores, covariance, noise)
+        else:
+            kind = FunctionScores if isinstance(scores, InducedScores) else type(scores)
+            fresh = kind(covariance, noise, scores.prior_mean)
+        fresh.track(self._index.states)
         fresh.condition_all(*self._all_rewards())
         return fresh
 

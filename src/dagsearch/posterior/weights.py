@@ -38,7 +38,7 @@ from dagsearch._internal.arrays import grown
 from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.covariances import Overlap
 from dagsearch.covariances.rows import SparseRows
-from dagsearch.posterior.base import JointScores, MeanFunction, prior_means
+from dagsearch.posterior.base import JointScores, MeanFunction, SharedBelief, prior_means
 from dagsearch.posterior.belief import WeightBelief, project, project_added
 from dagsearch.problem import Children, State
 
@@ -62,7 +62,7 @@ class LinearScores(JointScores):
     def _learn(self, node: int, reward: float, variance: float, fantasy: bool = False) -> None:
         columns, values, private = self._row(node)
         self._belief.learn(columns, values, *self._merge(node, reward, variance, private), fantasy)
-        self._changed()
+        self._stale = True
 
     def _fantasise(self, nodes: Sequence[int]) -> None:
         self._belief = self._belief.copied()
@@ -95,7 +95,7 @@ class WeightScores(LinearScores):
 
     def track(self, states: Sequence[State]) -> None:
         rows = self._features(states)
-        new = self._number(prior_means(self._prior_mean, states))
+        new = self._number(prior_means(self.prior_mean, states))
         old = int(self._starts[new.start])
         total = old + rows.columns.size
         self._starts = grown(self._starts, new.stop + 1)
@@ -114,7 +114,7 @@ class WeightScores(LinearScores):
     def predict(self, states: Sequence[State]) -> tuple[FloatArray, FloatArray]:
         rows = self._features(states)
         mean, var = project(rows, np.arange(len(states)), self._belief.arrays)
-        return prior_means(self._prior_mean, states) + mean, var + self.covariance.private
+        return prior_means(self.prior_mean, states) + mean, var + self.covariance.private
 
     def predict_children(self, children: Children, node: int | None = None) -> tuple[FloatArray, FloatArray]:
         added = self.covariance.added_features(children)
@@ -123,15 +123,13 @@ class WeightScores(LinearScores):
         parent, row = (self._features([children.parent]), 0) if node is None else (self._tracked, node)
         self._belief.grow(self.covariance.dimension)
         mean, var = project_added(added, parent, row, self._belief.arrays, self._belief.variance)
-        if callable(self._prior_mean):  # only then the children are made
-            mean += prior_means(self._prior_mean, children.states)
+        if callable(self.prior_mean):  # only then the children are made
+            mean += prior_means(self.prior_mean, children.states)
         else:
-            mean += self._prior_mean
+            mean += self.prior_mean
         return mean, var + self.covariance.private
 
-    def _joint(
-        self, nodes: IntArray, states: Sequence[State]
-    ) -> tuple[FloatArray, FloatArray, float | FloatArray]:
+    def _joint(self, nodes: IntArray, states: Sequence[State]) -> SharedBelief:
         fresh = self._features(states)
         dense = np.zeros((len(nodes) + len(states), self._belief.dimension))
         for row, node in zip(dense, nodes.tolist(), strict=False):

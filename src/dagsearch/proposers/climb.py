@@ -11,7 +11,8 @@ import numpy as np
 from dagsearch._internal.arrays import grown
 from dagsearch._internal.parts import Configured
 from dagsearch._internal.typing import FloatArray, IntArray
-from dagsearch.posterior.base import JointScores
+from dagsearch.posterior.base import JointScores, largest
+from dagsearch.posterior.function import AnchoredScores
 from dagsearch.posterior.index import Index
 from dagsearch.proposers.base import View
 from dagsearch.results import Proposal
@@ -89,10 +90,12 @@ class _Landscape:
 
     def __init__(self, view: View, moves: Moves, good: Sequence[int], known: "_KnownCodes") -> None:
         self.index, self.moves = view.index, moves
-        self._scores = cast(JointScores, view.posterior.scores)
+        self._scores = scores = cast(JointScores, view.posterior.scores)
         self._by_codes = view.space.coding is not None
+        reads = self._by_codes and isinstance(scores, AnchoredScores) and scores.reads_codes
+        self._reader = cast(AnchoredScores, scores) if reads else None
         all_swaps = view.space.is_of_one_size and view.space.allowed is None
-        self._by_swaps = all_swaps and self._scores.rates_swaps
+        self._by_swaps = all_swaps and self._reader is not None and self._reader.rates_swaps
         self._known = known.read(view.index) if self._by_codes else None
         # Whether a point may not be evaluated; by its codes where there are any, so that no leaf is made.
         self._is_closed = self._is_leaf_closed if self._known is None else self._known.is_closed
@@ -101,8 +104,8 @@ class _Landscape:
 
     def around(self, point: Any, rng: np.random.Generator) -> Points:
         """Points one change away: of many swaps those with the best means, else a random part."""
-        if self._by_swaps and self._known is not None:
-            return self._scores.best_swaps(point, _CLOSER, self._known.closed_beside(point))
+        if self._by_swaps and self._reader is not None and self._known is not None:
+            return self._reader.best_swaps(point, _CLOSER, self._known.closed_beside(point))
         return self.moves.around(point, _MOST_NEIGHBOURS, rng)
 
     def rate(self, points: Points) -> FloatArray:
@@ -110,16 +113,17 @@ class _Landscape:
         rating = np.full(len(points), -np.inf)
         if len(points) == 0:
             return rating
-        if self._by_codes:
+        if self._reader is not None:
             most = len(points) if self._by_swaps else _CLOSER  # swaps are those with the best means already
-            closer, mean, variance = self._scores.predict_codes(points, most, self.moves.leaf)
+            closer, mean, variance = self._reader.predict_codes(points, most)
             if self._by_swaps:
                 # A leaf's private variance is no reason to prefer it: no other leaf shares it. Elsewhere the
                 # first 25 evaluations are better with it.
                 variance = np.maximum(variance - self._scores.covariance.private, 0.0)
         else:
-            closer = np.arange(len(points))
             mean, variance = self._scores.predict([self.moves.leaf(point) for point in points])
+            closer = largest(mean, _CLOSER if self._by_codes else len(points))
+            mean, variance = mean[closer], variance[closer]
         # Rounding errors must not distinguish leaves that the model does not distinguish.
         rating[closer] = log_expected_improvement(mean, variance, self._target).round(9)
         return rating

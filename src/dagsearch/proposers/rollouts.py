@@ -16,10 +16,7 @@ _WALKS = 8
 
 
 class Rollout(Protocol):
-    """Completes a path."""
-
-    requires_joint: bool = False
-    """Whether the scores of the search must have a joint belief."""
+    """Completes a path; may require a joint belief, as a :class:`dagsearch.proposers.base.Proposer` may."""
 
     def finish(self, explored: Explored, state: State, rng: np.random.Generator) -> Walk | None:
         """A leaf below ``state`` and the actions that lead there; ``None`` if all found leaves are closed."""
