@@ -1,11 +1,11 @@
-"""Stored searches on the command line."""
+"""Stored runs on the command line."""
 
 import importlib
 import json
 import re
 
+import numpy as np
 import pytest
-from sklearn.datasets import load_wine
 
 import dagsearch as ds
 from dagsearch.cli import main
@@ -17,34 +17,29 @@ from support.steps import Walk
 # Every test starts the command, or several.
 pytestmark = pytest.mark.slow
 
-distributed = pytest.importorskip("distributed")
-
-X, Y = load_wine(return_X_y=True, as_frame=True)
-
 
 def test_searches_are_resumed_by_their_problem(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(TESTS)
-    journal = tmp_path / "run.db"
-    search = ds.Search.default(Sum(), initial=4, seed=0, journal=journal)
+    run = tmp_path / "run.db"
+    search = ds.Search.default(Sum(), initial=4, seed=0, storage=run)
     steps = search.steps(30)
     for _ in range(12):
         next(steps)
     search.close()
     whole = ds.Search.default(Sum(), initial=4, seed=0).run(30)
-    assert main(["resume", str(journal)]) == 1
+    assert main(["resume", str(run)]) == 1
     assert "give --problem" in capsys.readouterr().err
     for wrong, words in {
         "support.problems": "module:name",
         "support.problems:Nothing": "cannot be imported",
     }.items():
-        assert main(["resume", str(journal), "--problem", wrong]) == 1
+        assert main(["resume", str(run), "--problem", wrong]) == 1
         assert words in capsys.readouterr().err
-    assert main(["resume", str(journal), "--problem", "support.problems:Sum"]) == 0
+    assert main(["resume", str(run), "--problem", "support.problems:Sum"]) == 0
     told = capsys.readouterr().out
     assert f"best reward {whole.best_reward:.6g} after 30 evaluations" in told
     assert (
-        main(["resume", str(journal), "--problem", "support.problems:Sum", "--budget", "34", "--jobs", "2"])
-        == 0
+        main(["resume", str(run), "--problem", "support.problems:Sum", "--budget", "34", "--jobs", "2"]) == 0
     )
     assert "after 34 evaluations" in capsys.readouterr().out
 
@@ -56,7 +51,7 @@ def test_a_function_is_resumed_by_its_name(tmp_path, capsys, monkeypatch):
         "def cost(choose):\n    return abs(choose('x', range(30)) - 7.0) + choose('y', range(9))\n"
     )
     function = importlib.import_module("of_mine").cost
-    ds.minimize(function, 12, seed=0, journal="run.db")
+    ds.minimize(function, 12, seed=0, storage="run.db")
     whole = ds.minimize(function, 30, seed=0)
     assert main(["resume", "run.db", "--problem", "of_mine:cost", "--budget", "30"]) == 0
     told = capsys.readouterr().out
@@ -64,31 +59,17 @@ def test_a_function_is_resumed_by_its_name(tmp_path, capsys, monkeypatch):
     assert repr(whole.best_state) in told
 
 
-def test_what_is_no_journal_is_said(tmp_path, capsys):
+def test_what_is_no_run_is_said(tmp_path, capsys):
     (tmp_path / "notes.txt").write_text("hello")
-    for command in ("show", "resume"):
+    for command in ("show", "resume", "export"):
         assert main([command, str(tmp_path / "missing.db")]) == 1
-        assert "there is no journal" in capsys.readouterr().err
+        assert "there is no run" in capsys.readouterr().err
         assert main([command, str(tmp_path / "notes.txt")]) == 1
-        assert "is not a journal" in capsys.readouterr().err
+        assert "is not a database of dagsearch" in capsys.readouterr().err
 
 
 def cost(choose):
     return (choose("x", range(10)) - 3) ** 2
-
-
-@pytest.mark.parametrize(
-    ("begin", "go_on", "word"),
-    [(ds.minimize, ds.maximize, "minimised"), (ds.maximize, ds.minimize, "maximised")],
-)
-def test_what_was_minimised_is_not_maximised_later(begin, go_on, word, tmp_path):
-    journal = tmp_path / "run.db"
-    begin(cost, budget=4, seed=0, journal=journal)
-    before = journal.read_bytes()
-    with pytest.raises(ds.JournalError, match=f"of a function that is {word}"):
-        go_on(cost, budget=6, seed=0, journal=journal)
-    assert journal.read_bytes() == before
-    assert len(begin(cost, budget=6, seed=0, journal=journal).history) == 6
 
 
 def test_show_says_that_failures_count(tmp_path, capsys):
@@ -97,17 +78,45 @@ def test_show_says_that_failures_count(tmp_path, capsys):
             raise OSError("too hot")
         return a
 
-    ds.maximize(fragile, 10, seed=0, journal=tmp_path / "run.db", on_error="skip")
+    ds.maximize(fragile, 10, seed=0, storage=tmp_path / "run.db", on_error="skip")
     assert main(["show", str(tmp_path / "run.db")]) == 0
     assert "7 rewards and 3 failures of 10 evaluations, 0 pending, 3 failed" in capsys.readouterr().out
-    report = Report.of_journals(tmp_path / "run.db").to_dict()[0]
-    assert (report["evaluations"], report["failed_in_run"], report["state"]) == (7, 3, "ended")
+    report = Report.of_runs(tmp_path / "run.db").to_dict()[0]
+    assert (report["evaluations"], report["lost"], report["state"]) == (7, 3, "ended")
+
+
+def test_show_says_that_failures_were_told_as_a_number(tmp_path, capsys):
+    def fragile(choose):
+        if (a := choose("a", range(10))) > 6:
+            raise OSError("too hot")
+        return a
+
+    ds.maximize(fragile, 10, seed=0, storage=tmp_path / "run.db", on_error=-1.0)
+    assert main(["show", str(tmp_path / "run.db")]) == 0
+    shown = capsys.readouterr().out
+    assert "10 of 10 evaluations, 0 pending, 3 failed" in shown
+    assert "last failure: OSError: too hot" in shown
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_show_recommends_what_the_result_does_in_a_noisy_run(seed, tmp_path, capsys):
+    noise = iter(np.random.default_rng(seed).normal(size=60))
+    result = ds.maximize(
+        lambda choose: 0.2 * choose("a", range(8)) + next(noise),
+        60,
+        seed=seed,
+        noisy=True,
+        storage=tmp_path / "run.db",
+    )
+    assert main(["show", str(tmp_path / "run.db")]) == 0
+    best = f"best mean so far: {result.best_reward:.6g} at a={result.best_state['a']}"
+    assert best in capsys.readouterr().out.splitlines()
 
 
 def test_show_has_the_numbers_of_a_function_that_is_minimised(tmp_path, capsys):
-    journal = tmp_path / "run.db"
-    best = ds.minimize(lambda choose: cost(choose) + 5, budget=6, seed=0, journal=journal).best_reward
-    assert main(["show", str(journal), "--json"]) == 0
+    run = tmp_path / "run.db"
+    best = ds.minimize(lambda choose: cost(choose) + 5, budget=6, seed=0, storage=run).best_reward
+    assert main(["show", str(run), "--json"]) == 0
     shown = json.loads(capsys.readouterr().out)
     assert shown["best_reward"] == best
     assert best >= 5
@@ -135,7 +144,7 @@ def pipeline(choose):
     ],
 )
 def test_show_writes_leaves_as_people_do(make, written, tmp_path, capsys):
-    ds.search(make(), 20, seed=0, journal=tmp_path / "run.db")
+    ds.search(make(), 20, seed=0, storage=tmp_path / "run.db")
     assert main(["show", str(tmp_path / "run.db")]) == 0
     lines = capsys.readouterr().out.splitlines()
     best = next(line for line in lines if line.startswith("best so far"))
@@ -144,9 +153,9 @@ def test_show_writes_leaves_as_people_do(make, written, tmp_path, capsys):
 
 
 def test_show_has_names_and_paths_in_json(tmp_path, capsys):
-    best = ds.search(Walk(), 20, seed=0, journal=tmp_path / "walk.db").best_path
+    best = ds.search(Walk(), 20, seed=0, storage=tmp_path / "walk.db").best_path
     orders = ds.problems.Orders("abc", reward=lambda order: order.index("a"))
-    order = ds.search(orders, 4, seed=0, journal=tmp_path / "order.db").best_state
+    order = ds.search(orders, 4, seed=0, storage=tmp_path / "order.db").best_state
     for name, expected in (("walk.db", best), ("order.db", order)):
         assert main(["show", str(tmp_path / name), "--json"]) == 0
         assert json.loads(capsys.readouterr().out)["best_leaf"] == list(expected)
@@ -163,7 +172,7 @@ def test_a_search_that_has_ended_evaluates_nothing_when_it_is_run_again(rules, s
         return float(sum(subset))
 
     problem = ds.problems.Subsets(8, 2, reward=reward)
-    first, second = (ds.search(problem, 15, seed=0, journal=tmp_path / "run.db", **rules) for _ in range(2))
+    first, second = (ds.search(problem, 15, seed=0, storage=tmp_path / "run.db", **rules) for _ in range(2))
     assert first.stopped == second.stopped == stopped
     assert len(first.history) == len(second.history) == len(calls)
 
@@ -182,7 +191,7 @@ def test_a_search_that_has_ended_evaluates_nothing_when_it_is_run_again(rules, s
     ],
 )
 def test_a_report_replaces_no_file_of_the_user(name, force, code, tmp_path, capsys):
-    ds.search(ds.problems.Subsets(6, 2, reward=sum), 6, seed=0, journal=tmp_path / "run.db")
+    ds.search(ds.problems.Subsets(6, 2, reward=sum), 6, seed=0, storage=tmp_path / "run.db")
     (tmp_path / "link.db").symlink_to(tmp_path / "run.db")
     (tmp_path / "table.csv").write_text("a,b")
     (tmp_path / "page.html").write_text("<!DOCTYPE html><title>an earlier page</title>")
@@ -195,11 +204,3 @@ def test_a_report_replaces_no_file_of_the_user(name, force, code, tmp_path, caps
         assert {path: path.read_bytes() for path in before} == before
     else:
         assert b"dagsearch" in (tmp_path / name).read_bytes()
-
-
-def test_a_copy_that_exists_is_not_replaced(tmp_path, capsys):
-    ds.search(ds.problems.Subsets(6, 2, reward=sum), 4, seed=0, journal=tmp_path / "run.db")
-    (tmp_path / "copy.db").write_text("mine")
-    assert main(["backup", str(tmp_path / "run.db"), str(tmp_path / "copy.db")]) == 1
-    assert "exists already: choose another file name" in capsys.readouterr().err
-    assert (tmp_path / "copy.db").read_text() == "mine"

@@ -14,6 +14,7 @@ from dagsearch.problems import DigitsPixels
 from dagsearch.tables import load_table
 from experiments.harness.runner import read_rows
 from support.processes import PATIENCE, environment, read_until, running
+from support.runs import events
 
 
 def test_help_names_the_commands(capsys):
@@ -60,14 +61,15 @@ def test_an_option_may_be_shortened(capsys):
     assert "--budget" in capsys.readouterr().err.splitlines()[-1]
 
 
-@pytest.mark.parametrize("command", [["show"], ["resume"], ["watch"], ["report", "--out", "page.html"]])
-def test_a_table_is_no_journal(command, capsys, tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    "command", [["show"], ["resume"], ["watch"], ["report", "--out", "page.html"], ["export"]]
+)
+def test_a_table_is_no_run(command, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("table.csv").write_text("a,b\n1,2\n")
     assert cli.main([*command, "table.csv"]) == 1
-    shown = capsys.readouterr().err
-    assert "table.csv is not a journal" in shown
-    assert "'dagsearch select' takes tables" in shown
+    assert "table.csv is not a database of dagsearch; it was not changed" in capsys.readouterr().err
+    assert Path("table.csv").read_text() == "a,b\n1,2\n"
 
 
 def test_demo(capsys, tmp_path):
@@ -155,14 +157,14 @@ def test_example_tables(name, target, monkeypatch, tmp_path, capsys):
     assert "nowhere" in capsys.readouterr().err
 
 
-def journal_in(folder):
-    """A journal that commands can read."""
+def run_in(folder):
+    """A run that commands can read."""
     path = folder / "run.db"
-    dagsearch.search(dagsearch.problems.Subsets(8, 3, reward=sum), 6, seed=0, journal=path)
+    dagsearch.search(dagsearch.problems.Subsets(8, 3, reward=sum), 6, seed=0, storage=path)
     return path
 
 
-COMMANDS = ["show run.db", "show run.db --json", "report run.db --out page", "backup run.db copy.db"]
+COMMANDS = ["show run.db", "show run.db --json", "report run.db --out page", "export run.db"]
 
 
 def run_in_shell(command, folder):
@@ -176,7 +178,7 @@ def run_in_shell(command, folder):
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 @pytest.mark.parametrize("command", COMMANDS)
 def test_output_to_a_full_disk_is_an_error_in_one_line(command, tmp_path):
-    journal_in(tmp_path)
+    run_in(tmp_path)
     code, said = run_in_shell(f"{command} >/dev/full", tmp_path)
     assert code == 1
     assert re.fullmatch(r"dagsearch \w+: error: the output cannot be written \(.*No space left.*\)\n", said)
@@ -186,7 +188,7 @@ def test_output_to_a_full_disk_is_an_error_in_one_line(command, tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("command", COMMANDS)
 def test_closed_output_is_no_error(command, tmp_path):
-    journal_in(tmp_path)
+    run_in(tmp_path)
     assert run_in_shell(f"{command} >&-", tmp_path) == (0, "")
 
 
@@ -200,3 +202,33 @@ def test_workers_start_though_standard_streams_are_closed(streams, tmp_path):
     whole = f'exec {sys.executable} -c "{code}" {streams}'
     subprocess.run(["sh", "-c", whole], cwd=tmp_path, env=environment(), check=True)
     assert (tmp_path / "count").read_text() == "6"
+
+
+def test_a_run_is_exported_and_imported(tmp_path, capsys):
+    path, lines, copy = run_in(tmp_path), tmp_path / "run.jsonl", tmp_path / "copy.db"
+    assert cli.main(["export", str(path)]) == 0
+    printed = capsys.readouterr().out
+    assert cli.main(["export", str(path), "--out", str(lines)]) == 0
+    assert lines.read_text() == printed
+    assert f"wrote {len(events(path))} events to {lines}" in capsys.readouterr().out
+    assert cli.main(["export", str(path), "--out", str(lines)]) == 1
+    assert "exists already; give another name" in capsys.readouterr().err
+    assert cli.main(["import", str(lines), str(copy)]) == 0
+    assert cli.main(["import", str(lines), str(copy)]) == 1
+    assert "has a run named 'run' already" in capsys.readouterr().err
+    assert cli.main(["import", str(lines), str(copy), "--name", "second"]) == 0
+    assert events(copy, name="run") == events(copy, name="second") == events(path)
+    for name, code in (("second", 0), ("third", 1)):
+        assert cli.main(["show", str(copy), "--name", name]) == code
+    assert cli.main(["show", str(copy)]) == 1
+    *_, missing, several = capsys.readouterr().err.splitlines()
+    assert missing.endswith("copy.db has no run named 'third'")
+    assert several.endswith("copy.db has several runs: name one of them with --name ('run', 'second')")
+
+
+@pytest.mark.parametrize("text", ["", "a,b\n1,2\n", "{}\n", "[1]\n", '{"run": {"name": "a"}}\n', "\xff"])
+def test_what_was_not_exported_is_not_imported(text, tmp_path, capsys):
+    (tmp_path / "lines").write_bytes(text.encode("latin-1"))
+    assert cli.main(["import", str(tmp_path / "lines"), str(tmp_path / "new.db")]) == 1
+    assert len(capsys.readouterr().err.splitlines()) == 1
+    assert cli.main(["show", str(tmp_path / "new.db")]) == 1

@@ -1,8 +1,9 @@
-"""``dagsearch watch``: the server's answers, and the live page of a run that is killed and resumed."""
+"""``dagsearch watch``: the server's answers, requests to running searches, and the live page of a run."""
 
 import asyncio
 import json
 import os
+import platform
 import re
 import signal
 import socket
@@ -17,13 +18,12 @@ import pytest
 
 import dagsearch as ds
 from dagsearch.cli import main
-from dagsearch.journal.journal import Follower, read_events
-from dagsearch.journal.requests import requests_path
 from dagsearch.report.report import Report, Watched
 from dagsearch.report.server import make_app
 from dagsearch.report.view import Viewed
+from dagsearch.storage.database import Database
 from support.browser import in_browser
-from support.journals import written
+from support.runs import events, rewritten
 
 TOKEN, PORT = "secret-token", 4321
 PROBLEM = ds.problems.Subsets(12, 3, reward=sum)
@@ -36,18 +36,26 @@ def reward(chosen):
     return sum(chosen) - 40.0 * (0 in chosen)
 
 problem = ds.problems.Subsets(40, 4, reward=reward)
-ds.search(problem, int(sys.argv[2]), seed=0, journal=sys.argv[1], steer=True)
+ds.search(problem, int(sys.argv[2]), seed=0, storage=sys.argv[1])
 """
 
 
 @pytest.fixture
-def journal(tmp_path):
+def run_path(tmp_path):
     path = tmp_path / "run.db"
-    search = ds.Search.default(PROBLEM, seed=0, initial=5, journal=path)
-    search.run(10, steer=True)
+    search = ds.Search.default(PROBLEM, seed=0, initial=5, storage=path)
+    search.run(10)
     search.ask()
     search.close()
     return path
+
+
+@pytest.fixture
+def running(run_path):
+    """The same run, on which this process is at work."""
+    search = ds.Search.resume(run_path, PROBLEM)
+    yield search
+    search.close()
 
 
 class Client:
@@ -66,8 +74,8 @@ class Client:
 
 
 @pytest.fixture
-def client(journal):
-    return Client(Watched([journal]))
+def client(run_path):
+    return Client(Watched([run_path]))
 
 
 def test_the_page_and_its_data_are_served_to_those_who_know_the_token(client):
@@ -122,7 +130,7 @@ def test_another_origin_is_refused(client):
     assert client(f"/{TOKEN}/data", headers={"Origin": own}).status_code == 200
 
 
-def test_what_is_costly_to_show_is_shown_less_often_but_reading_does_not_count(journal, monkeypatch):
+def test_what_is_costly_to_show_is_shown_less_often_but_reading_does_not_count(run_path, monkeypatch):
     """What is new has to be read once anyway: if it counted, a fast run would be shown ever less often."""
     clock = [0.0]
 
@@ -134,32 +142,62 @@ def test_what_is_costly_to_show_is_shown_less_often_but_reading_does_not_count(j
         return slow
 
     monkeypatch.setattr(time, "process_time", lambda: clock[0])
-    monkeypatch.setattr(Follower, "read", costing(10.0, Follower.read))
+    monkeypatch.setattr(Database, "events", costing(10.0, Database.events))
     monkeypatch.setattr(Viewed, "view", costing(0.1, Viewed.view))
-    content = json.loads(Watched([journal]).content(""))
+    content = json.loads(Watched([run_path]).content(""))
     assert content["live"]["every"] == pytest.approx(5.0)
 
 
-def test_reading_writes_nothing(client, journal):
-    before = journal.read_bytes()
+def test_reading_writes_nothing(client, run_path):
+    before = events(run_path)
     for path in ("", "data"):
         client(f"/{TOKEN}/{path}")
     steer = client(f"/{TOKEN}/steer", "POST", json={"run": 0, "action": "stop"})
     assert steer.status_code == 404
-    assert journal.read_bytes() == before
-    assert requests_path(journal).read_bytes() == b""
+    assert events(run_path) == before
 
 
-def test_requests_to_steer_are_passed_on(journal):
-    client = Client(Watched([journal], steer=True), steer=True)
-    answer = client(f"/{TOKEN}/steer", "POST", json={"run": 0, "action": "budget", "value": 12})
-    assert answer.status_code == 200
-    (line,) = requests_path(journal).read_text().splitlines()
-    assert json.loads(line)["request"] == answer.json()["request"]
-    search = ds.Search.resume(journal, PROBLEM)
-    search.run(20, steer=True)
-    assert len(search.history) == 12
-    search.close()
+def test_requests_to_steer_are_passed_on(run_path, running):
+    client, steps = Client(Watched([run_path], steer=True), steer=True), running.steps(20)
+    assert len([next(steps)]) == 1
+    asked = [("propose", [1, 2, 3]), ("propose", [1, 99]), ("budget", 12)]
+    for action, value in asked:
+        answer = client(f"/{TOKEN}/steer", "POST", json={"run": 0, "action": action, "value": value})
+        assert answer.status_code == 200
+        assert answer.json()["request"] == events(run_path)[-1].number
+    (run,) = client(f"/{TOKEN}/data").json()["runs"]
+    assert [one["answer"] for one in run["requests"]] == ["done", None, None]
+    assert len(list(steps)) == 1
+    assert len(running.history) == 12
+    assert frozenset({1, 2, 3}) in [evaluation.leaf for evaluation in running.history]
+    (run,) = client(f"/{TOKEN}/data").json()["runs"]
+    assert [one["what"] for one in run["requests"]] == [
+        "budget 12",
+        "evaluate 1, 99 next",
+        "evaluate 1, 2, 3 next",
+    ]
+    assert [one["refused"] for one in run["requests"]] == [False, True, False]
+
+
+def test_a_budget_below_what_was_evaluated_is_refused(run_path, running):
+    client = Client(Watched([run_path], steer=True), steer=True)
+    answer = client(f"/{TOKEN}/steer", "POST", json={"run": 0, "action": "budget", "value": 9})
+    assert answer.status_code == 400
+    assert answer.json()["error"] == "the budget cannot be 9: 10 evaluations are done already"
+    assert events(run_path, "request") == []
+
+
+def test_a_search_that_is_no_longer_running_cannot_be_steered(run_path):
+    client, before = Client(Watched([run_path], steer=True), steer=True), events(run_path)
+    answer = client(f"/{TOKEN}/steer", "POST", json={"run": 0, "action": "stop"})
+    assert answer.status_code == 409
+    assert answer.json()["error"] == f"the search at {run_path} is no longer running"
+    run_path.unlink()
+    answer = client(f"/{TOKEN}/steer", "POST", json={"run": 0, "action": "stop"})
+    assert answer.status_code == 409
+    assert "it does not exist" in answer.json()["error"]
+    assert not run_path.exists()
+    assert before
 
 
 @pytest.mark.parametrize(
@@ -175,16 +213,15 @@ def test_requests_to_steer_are_passed_on(journal):
         {"json": {"run": 0, "action": "budget", "value": 10**4000}},
         {"json": {"run": 0, "action": "budget", "value": 2**1024}},
         {"json": {"run": 0, "action": "budget", "value": "text"}},
-        {"json": {"run": 0, "action": "tell", "value": {"leaf": [1], "reward": 10**400}}},
-        {"json": {"run": 0, "action": "tell", "value": {"leaf": [1], "reward": 1e308}}},
-        {"json": {"run": 0, "action": "tell", "value": "text"}},
-        {"json": {"run": 0, "action": "propose", "value": {"a": [10**400]}}},
+        {"json": {"run": 0, "action": "tell", "value": {"leaf": [1], "reward": 1.0}}},
+        {"json": {"run": 0, "action": "forget", "value": [1]}},
+        {"json": {"run": 0, "action": "propose"}},
         {
-            "content": b'{"run": 0, "action": "budget", "value": ' + b"9" * 5000 + b"}",
+            "content": b'{"run": 0, "action": "propose", "value": [NaN]}',
             "headers": {"Content-Type": "application/json"},
         },
         {
-            "content": b'{"run": 0, "action": "propose", "value": ' + b"[" * 500 + b"]" * 500 + b"}",
+            "content": b'{"run": 0, "action": "budget", "value": ' + b"9" * 5000 + b"}",
             "headers": {"Content-Type": "application/json"},
         },
         {
@@ -199,40 +236,73 @@ def test_requests_to_steer_are_passed_on(journal):
         {"content": b"[" * 2_000_000, "headers": {"Content-Type": "application/json"}},
     ],
 )
-def test_bad_requests_to_steer_are_refused(journal, options):
-    client = Client(Watched([journal], steer=True), steer=True)
+@pytest.mark.usefixtures("running")
+def test_bad_requests_to_steer_are_refused(run_path, options):
+    client = Client(Watched([run_path], steer=True), steer=True)
     answer = client(f"/{TOKEN}/steer", "POST", **options)
     assert answer.status_code == 400
     assert answer.json()["error"]
     assert len(answer.json()["error"].splitlines()) == 1
-    assert requests_path(journal).read_bytes() == b""
+    assert events(run_path, "request") == []
 
 
-def test_only_what_is_new_is_read_and_sent(journal):
+def test_only_what_is_new_is_read_and_sent(run_path):
     now = [1000.0]
-    watched = Watched([journal], clock=lambda: now[0])
+    watched = Watched([run_path], clock=lambda: now[0])
     seen = json.loads(watched.content(""))["version"]
     assert watched.content(seen) is None
     now[0] += 10.0  # the age of what is pending has changed
     assert watched.content(seen) is not None
-    search = ds.Search.resume(journal, PROBLEM)
+    search = ds.Search.resume(run_path, PROBLEM)
     search.run(3)
     search.close()
     content = json.loads(watched.content(seen))
     assert content["runs"][0]["evaluations"] == 13
 
 
-def test_a_journal_that_disappears_is_reported_and_read_again(journal):
-    watched = Watched([journal])
+def test_a_run_that_disappears_is_reported_and_read_again(run_path):
+    watched = Watched([run_path])
     watched.content("")
-    kept = journal.read_bytes()
-    journal.unlink()
+    kept = run_path.rename(run_path.with_name("elsewhere.db"))
     (run,) = json.loads(watched.content(""))["runs"]
-    assert "cannot read" in run["problem_text"]
+    assert "it does not exist" in run["problem_text"]
     assert run["evaluations"] == 10
-    journal.write_bytes(kept)
+    kept.rename(run_path)
     (run,) = json.loads(watched.content(""))["runs"]
     assert (run["problem_text"], run["evaluations"]) == (None, 10)
+
+
+def test_a_run_that_was_replaced_by_another_is_shown(run_path, tmp_path):
+    watched = Watched([run_path])
+    seen = json.loads(watched.content(""))["version"]
+    best = ds.search(PROBLEM, 10, seed=1, storage=tmp_path / "other.db").best_reward
+    for extra in ("-wal", "-shm"):
+        run_path.with_name(f"run.db{extra}").unlink(missing_ok=True)
+    os.replace(tmp_path / "other.db", run_path)
+    (run,) = json.loads(watched.content(seen))["runs"]
+    assert (run["best"], run["problem_text"], run["evaluations"]) == (best, None, 10)
+
+
+def test_all_runs_of_a_database_are_followed(storage):
+    """Those that begin later, too, and each by its own place."""
+    first = ds.Search.default(PROBLEM, seed=0, initial=5, storage=storage, name="first")
+    first.run(6)
+    watched = Watched([storage], steer=True)
+    assert [run["evaluations"] for run in json.loads(watched.content(""))["runs"]] == [6]
+    ds.search(PROBLEM, 8, seed=1, storage=storage, name="second")
+    first.run(3)
+    runs = json.loads(watched.content(""))["runs"]
+    assert [run["evaluations"] for run in runs] == [9, 8]
+    assert [run["state"] for run in runs] == ["running", "ended"]
+    assert [run["name"].rpartition(": ")[2] for run in runs] == ["first", "second"]
+    client = Client(watched, steer=True)
+    assert client(f"/{TOKEN}/steer", "POST", json={"run": 1, "action": "stop"}).status_code == 409
+    assert client(f"/{TOKEN}/steer", "POST", json={"run": 0, "action": "stop"}).status_code == 200
+    assert len(events(storage, "request", name="first")) == 1
+    assert events(storage, "request", name="second") == []
+    first.close()
+    (only,) = json.loads(Watched([storage], "second").content(""))["runs"]
+    assert only["evaluations"] == 8
 
 
 # The command ---------------------------------------------------------------------------------------------
@@ -275,8 +345,8 @@ def watching(*arguments, stderr=None):
         process.stdout.close()
 
 
-def started(journal, budget):
-    return subprocess.Popen([sys.executable, "-c", RUN, str(journal), str(budget)], env=environment())
+def started(run_path, budget):
+    return subprocess.Popen([sys.executable, "-c", RUN, str(run_path), str(budget)], env=environment())
 
 
 def wait_for(condition, seconds=120.0):
@@ -286,16 +356,16 @@ def wait_for(condition, seconds=120.0):
         time.sleep(0.05)
 
 
-def told(journal):
+def told(run_path):
     try:
-        return sum(event.kind == "tell" for event in read_events(journal))
-    except ds.JournalError:
+        return len(events(run_path, "tell"))
+    except ds.StorageError:
         return 0
 
 
 @pytest.mark.slow
-def test_the_server_listens_on_this_machine_alone(journal):
-    with watching(journal) as address:
+def test_the_server_listens_on_this_machine_alone(run_path):
+    with watching(run_path) as address:
         assert httpx.get(address).status_code == 200
         root = address.rsplit("/", 2)[0]
         assert httpx.get(root + "/").status_code == 404
@@ -306,10 +376,10 @@ def test_the_server_listens_on_this_machine_alone(journal):
 @in_browser
 @pytest.mark.slow
 def test_the_live_page_follows_a_run_that_is_killed_resumed_and_steered(browser, tmp_path):
-    journal = tmp_path / "run.db"
-    run = started(journal, 400)
-    wait_for(lambda: told(journal) > 3)
-    with watching(journal, "--steer") as address:
+    run_path = tmp_path / "run.db"
+    run = started(run_path, 400)
+    wait_for(lambda: told(run_path) > 3)
+    with watching(run_path, "--steer") as address:
         page = browser.new_page()
         complaints = []
         page.on("console", lambda message: complaints.append(message.text))
@@ -328,19 +398,20 @@ def test_the_live_page_follows_a_run_that_is_killed_resumed_and_steered(browser,
         run.send_signal(signal.SIGKILL)
         run.wait()
         wait_for(lambda: state() == "not running")
-        assert shown() == told(journal)
-        run = started(journal, 400)
+        assert shown() == told(run_path)
+        assert page.get_by_role("button", name="Pause").count() == 0
+        run = started(run_path, 400)
         try:
-            before = told(journal)
+            before = told(run_path)
             wait_for(lambda: shown() > before + 3)
             page.get_by_role("button", name="Pause").click()
             wait_for(lambda: state() == "paused")
-            page.get_by_label("Total evaluations").fill(str(told(journal) + 2))
+            page.get_by_label("Total evaluations").fill(str(told(run_path) + 2))
             page.get_by_role("button", name="Set budget").click()
             page.get_by_text("Propose a leaf to evaluate next").click()
             page.locator("input[name=proposed]").fill("[0, 1, 2, 3]")
             page.get_by_role("button", name="Propose").click()
-            wait_for(lambda: any(event.kind == "propose" for event in read_events(journal)))
+            wait_for(lambda: len(events(run_path, "request")) == 3)
             page.locator("input[name=proposed]").blur()
             page.get_by_role("button", name="Continue").click()
             assert run.wait(120) == 0
@@ -351,21 +422,17 @@ def test_the_live_page_follows_a_run_that_is_killed_resumed_and_steered(browser,
         assert page.get_by_role("button", name="Pause").count() == 0
         assert complaints == []
         page.close()
-    rewards = {
-        str(event.content["leaf"]): event.content["reward"]
-        for event in read_events(journal)
-        if event.kind == "tell"
-    }
+    rewards = {str(event.body["leaf"]): event.body["reward"] for event in events(run_path, "tell")}
     assert rewards["[0, 1, 2, 3]"] == 6.0 - 40.0
 
 
-def test_a_port_that_is_in_use_is_named(journal, capsys, monkeypatch):
+def test_a_port_that_is_in_use_is_named(run_path, capsys, monkeypatch):
     monkeypatch.setattr(os, "nice", lambda _: 0)  # this process goes on
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        assert main(["watch", str(journal), "--port", str(port)]) == 1
+        assert main(["watch", str(run_path), "--port", str(port)]) == 1
     assert f"--port: {port} is in use; give another one" in capsys.readouterr().err
 
 
@@ -378,184 +445,135 @@ def test_a_port_is_named_before_anything_else_is_waited_for(capsys):
 # Attacks -------------------------------------------------------------------------------------------------
 
 
-def events_with(journal, *more):
-    """Write a journal with consistent digests whose last events are whatever is given."""
-    events = [(event.kind, event.at, json.dumps(event.content)) for event in read_events(journal)]
-    written(journal, [*events, *((kind, 1e9, json.dumps(content)) for kind, content in more)])
+def with_events(run_path, *more):
+    """A copy whose last events are whatever is given, as if they had been written."""
+
+    def change(rows):
+        rows += [
+            {"time": 1e9, "worker": "me", "kind": kind, "body": body, "claim": None} for kind, body in more
+        ]
+
+    return rewritten(run_path, change, run_path.with_name("odd.db"))
 
 
-def steer_event(action, value):
-    return "steer", {"request": "a", "action": action, "value": value, "refused": None}
+def request_event(action, value):
+    return "request", {"action": action, "value": value}
+
+
+def reward_event(reward, predicted=None):
+    found = {"ask": None, "leaf": [0, 1, 2], "actions": None, "reward": reward, "noise": None}
+    return "tell", {**found, "seconds": 1.0, "predicted": predicted}
 
 
 ODD = {
-    "pending: -5": [("forget", {"pending": -5, "again": True})],
-    "text as a steer value": [steer_event("budget", "text")],
-    "budget in hexadecimal": [steer_event("budget", {"now": hex(2**1024), "instead": 10})],
-    "huge budget": [steer_event("budget", {"now": 2**1024, "instead": 10})],
-    "budget of a run": [("run", {"budget": 10**400, "stop": {}, "by": "me"})],
-    "negative budget": [("run", {"budget": -1, "stop": {"patience": 0, "seconds": 0}, "by": "me"})],
-    "rules": [("run", {"budget": 20, "stop": {"patience": "x", "target": [], "seconds": {}}, "by": "me"})],
+    "forget of nothing": [("forget", {"ask": -5, "again": True})],
+    "text as a budget": [request_event("budget", "text")],
+    "budget in hexadecimal": [request_event("budget", hex(2**1024))],
+    "huge budget": [request_event("budget", 2**1024)],
+    "odd action": [request_event({"a": 1}, None)],
+    "answer to nothing": [("answer", {"request": "x", "refused": 5})],
+    "budget of a run": [("run", {"budget": 10**400, "stop": {}})],
+    "negative budget": [("run", {"budget": -1, "stop": {"patience": 0, "seconds": 0}})],
+    "rules": [("run", {"budget": 20, "stop": {"patience": "x", "target": [], "seconds": {}}})],
     "note": [("note", {"note": {"data": 1, "features": [1], "rows": "x", "folds": "y"}})],
     "scores": [
         ("note", {"note": {"data": 1, "features": ["a"], "rows": 2, "folds": 10**20}}),
         ("note", {"note": {"columns": 5}}),
     ],
+    "reward of 1e308": [reward_event(1e308), reward_event(-1e308)],
+    "reward beyond all floats": [reward_event(10**400)],
+    "predictions": [reward_event(1.0, ["x", {}]), reward_event(2.0, [1e308, 1e308])],
+    "recommendation": [("end", {"stopped": [], "best": ["x"]})],
 }
 
 
-def reward_event(reward, predicted=None):
-    found = {"leaf": [0, 1, 2], "actions": None, "path": [], "pending": None, "reward": reward, "noise": None}
-    return "tell", {**found, "seconds": None, "predicted": predicted, "expected": [0, 1]}
-
-
-ODD["reward of 1e308"] = [reward_event(1e308), reward_event(-1e308)]
-ODD["predictions"] = [reward_event(1.0, ["x", {}]), reward_event(2.0, [1e308, 1e308])]
-
-
 @pytest.mark.parametrize("name", ODD)
-def test_events_that_no_search_writes_are_shown_or_named_in_one_line(journal, name, capsys, tmp_path):
-    events_with(journal, *ODD[name])
-    client = Client(Watched([journal]))
+def test_events_that_no_search_writes_are_shown_or_named_in_one_line(run_path, name, capsys, tmp_path):
+    run_path = with_events(run_path, *ODD[name])
+    client = Client(Watched([run_path]))
     for path in ("", "data"):
         assert client(f"/{TOKEN}/{path}").status_code == 200
-    for command in (["show", journal], ["report", journal, "--out", tmp_path / "page.html"]):
+    for command in (["show", run_path], ["report", run_path, "--out", tmp_path / "page.html"]):
         code = main([str(part) for part in command])
         error = capsys.readouterr().err
         assert (code, len(error.splitlines())) in ((0, 0), (1, 1)), error
 
 
-def test_a_reward_beyond_all_floats_is_named_in_one_line(journal, capsys):
-    events = [(event.kind, event.at, json.dumps(event.content)) for event in read_events(journal)]
-    kind, content = reward_event(1.0)
-    huge = json.dumps(content).replace('"reward": 1.0', '"reward": 1' + "0" * 400)
-    written(journal, [*events, (kind, 1e9, huge)])
-    assert main(["show", str(journal)]) == 1
-    assert len(capsys.readouterr().err.splitlines()) == 1
-
-
-def test_a_run_that_did_not_opt_in_cannot_be_steered_and_the_page_says_why(tmp_path):
-    journal = tmp_path / "run.db"
-    ds.search(PROBLEM, 6, seed=0, journal=journal)
-    client = Client(Watched([journal], steer=True), steer=True)
-    assert client(f"/{TOKEN}/data").json()["runs"][0]["steerable"] is False
-    answer = client(f"/{TOKEN}/steer", "POST", json={"run": 0, "action": "stop"})
-    assert answer.status_code == 409
-    assert "takes no requests: run the search with steer=True" in answer.json()["error"]
-    assert [path.name for path in tmp_path.iterdir()] == ["run.db"]
-
-
-@pytest.mark.skipif(os.name != "posix", reason="such files do not exist there")
-def test_a_request_that_cannot_be_written_is_not_said_to_be_sent(journal):
-    client = Client(Watched([journal], steer=True), steer=True)
-    requests_path(journal).unlink()
-    os.mkfifo(requests_path(journal))
-    answer = client(f"/{TOKEN}/steer", "POST", json={"run": 0, "action": "stop"})
-    assert answer.status_code == 409
-    assert "not a regular file" in answer.json()["error"] or "cannot be used" in answer.json()["error"]
-
-
-def test_a_replaced_journal_is_shown_even_with_the_same_number_and_length(journal):
-    watched = Watched([journal])
-    seen = json.loads(watched.content(""))["version"]
-    other = journal.with_name("other.db")
-    search = ds.Search.default(PROBLEM, seed=1, initial=5, journal=other)
-    search.run(10)
-    search.ask()
-    search.close()
-    journal.write_bytes(other.read_bytes())  # the same file, another content
-    content = json.loads(watched.content(seen))
-    best = max(event.content["reward"] for event in read_events(other) if event.kind == "tell")
-    assert content["runs"][0]["best"] == best
-    assert content["runs"][0]["problem_text"] is None
-    os.replace(other, journal)  # another file, the same content
-    seen = content["version"]
-    assert json.loads(watched.content(seen))["runs"][0]["evaluations"] == 10
-
-
-def test_a_journal_replaced_by_one_of_the_same_length_is_shown(tmp_path):
-    """The digest of the last event is compared, not only the number of the file and its length."""
-    journal = tmp_path / "run.db"
-    whole = {}
-    for seed in range(2):
-        text = json.dumps({"note": f"{seed:02d}"})
-        settings = {**SETTINGS, "made_by": f"{seed:02d}"}
-        written(journal, [("settings", 1.0, json.dumps(settings)), ("note", 1.0, text)])
-        whole[seed] = journal.read_bytes()
-    journal.write_bytes(whole[0])
-    watched = Watched([journal])
-    seen = json.loads(watched.content(""))["version"]
-    assert len(whole[0]) == len(whole[1])
-    journal.write_bytes(whole[1])
-    assert "01" in json.loads(watched.content(seen))["runs"][0]["source"]
-
-
-SETTINGS = {
-    "dagsearch": "0",
-    "versions": {},
-    "problem": {"type": "Subsets"},
-    "made_by": "",
-    "arguments": {},
-    "given": [],
-    "parts": {},
-    "covariance": [],
-    "seed": 0,
-    "leaves": {},
-}
-
-
-@pytest.mark.skipif(os.name != "posix", reason="there are no named pipes")
-def test_a_journal_that_becomes_a_pipe_is_reported_and_sigterm_ends_the_server(journal):
-    with watching(journal) as address:
-        assert httpx.get(address).status_code == 200
-        kept = journal.read_bytes()
-        journal.unlink()
-        os.mkfifo(journal)
-        (run,) = httpx.get(address + "data", timeout=60).json()["runs"]
-        assert "not a regular file" in run["problem_text"]
-        journal.unlink()
-        journal.write_bytes(kept)
-        (run,) = httpx.get(address + "data", timeout=60).json()["runs"]
-        assert run["problem_text"] is None
-        journal.unlink()
-        os.mkfifo(journal)
-        httpx.get(address + "data", timeout=60)
-        servers[0].send_signal(signal.SIGTERM)
-        assert servers[0].wait(60) == -signal.SIGTERM
-
-
-def test_a_journal_that_does_not_exist_yet_is_waited_for(tmp_path):
-    journal = tmp_path / "run.db"
-    command = [sys.executable, "-m", "dagsearch", "watch", str(journal)]
+def test_a_run_that_does_not_exist_yet_is_waited_for(storage):
+    """In SQLite it is a file that is not there, in PostgreSQL a database without tables."""
+    command = [sys.executable, "-m", "dagsearch", "watch", storage]
     process = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment()
     )
     try:
-        assert process.stderr.readline().startswith(f"waiting for {journal}, which no search has begun yet")
-        ds.search(PROBLEM, 6, seed=0, journal=journal)
+        assert process.stderr.readline().startswith(f"waiting for {storage}, which no search has begun yet")
+        ds.search(PROBLEM, 6, seed=0, storage=storage)
         address = process.stdout.readline().strip()
         assert httpx.get(address + "data", timeout=60).json()["runs"][0]["evaluations"] == 6
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(60) == -signal.SIGTERM
     finally:
         process.kill()
         process.communicate()
 
 
 @pytest.mark.parametrize("content", [b"id,name\n1,a\n", b"x", b'{"dagsearch": "journal", "format": 99, '])
-def test_a_file_that_is_no_journal_is_named_in_one_line(tmp_path, capsys, monkeypatch, content):
+def test_a_file_that_is_no_database_is_named_in_one_line(tmp_path, capsys, monkeypatch, content):
     monkeypatch.setattr(os, "nice", lambda _: 0)  # this process goes on
     (tmp_path / "table.csv").write_bytes(content)
     assert main(["watch", str(tmp_path / "table.csv")]) == 1
     error = capsys.readouterr().err
     assert len(error.splitlines()) == 1
-    assert "not a journal" in error or "has format 99" in error
+    assert "is not a database of dagsearch" in error
+
+
+@pytest.mark.parametrize(
+    ("where", "words"),
+    [
+        ("mysql://server/db", "must be a path or postgresql://"),
+        ("postgresql://[bad", "not a valid URL"),
+        ("postgresql://127.0.0.1:1/db", "connection"),
+    ],
+)
+@pytest.mark.parametrize("command", ["show", "watch", "resume", "export"])
+def test_a_bad_url_is_named_in_one_line(where, words, command, capsys, monkeypatch):
+    monkeypatch.setattr(os, "nice", lambda _: 0)
+    assert main([command, where]) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert words in line
 
 
 @pytest.mark.skipif(os.name != "posix", reason="there are no named pipes")
-def test_a_pipe_is_no_journal(tmp_path, capsys, monkeypatch):
+def test_a_pipe_is_no_run(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(os, "nice", lambda _: 0)
     os.mkfifo(tmp_path / "pipe")
     assert main(["watch", str(tmp_path / "pipe")]) == 1
     assert "it is not a file" in capsys.readouterr().err
+
+
+def test_show_and_watch_read_a_run_in_either_database(storage, capsys):
+    search = ds.Search.default(PROBLEM, seed=0, initial=5, storage=storage)
+    best = search.run(10).best_reward
+    leaf = ", ".join(map(str, sorted(search.ask().leaf)))
+    assert main(["show", storage]) == 0
+    shown = capsys.readouterr().out
+    assert ", running\n10 of 10 evaluations, 1 pending, 0 failed\n" in shown
+    assert f"  {leaf}, evaluated by {platform.node()}, process {os.getpid()}\n" in shown
+    assert f"best so far: {best:.6g} at " in shown
+    with watching(storage, "--steer") as address:
+        (run,) = httpx.get(address + "data", timeout=60).json()["runs"]
+        assert (run["state"], run["best"], run["evaluations"]) == ("running", best, 10)
+        assert run["pending"][0]["by"] == f"{platform.node()}, process {os.getpid()}"
+        steps = search.steps(30)
+        next(steps)
+        request = {"run": 0, "action": "budget", "value": 13}
+        assert httpx.post(address + "steer", json=request, timeout=60).status_code == 200
+        assert len(list(steps)) == 2
+        search.close()
+        (run,) = httpx.get(address + "data", timeout=60).json()["runs"]
+        assert (run["state"], run["evaluations"], run["budget"]) == ("ended", 13, 13)
+    assert main(["show", storage]) == 0
+    assert "not running\n13 of 13 evaluations" in capsys.readouterr().out
 
 
 def half_open(port, count, text):
@@ -574,9 +592,9 @@ def half_open(port, count, text):
 @pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="limits of open files are set by POSIX")
 @pytest.mark.parametrize("text", [b"", b"GET / HTTP/1.1\r\nHost: x\r\nX-", b"\x16\x03\x01\xff\r\n\r\n"])
-def test_the_user_is_answered_amid_1100_half_open_connections(journal, tmp_path, text):
+def test_the_user_is_answered_amid_1100_half_open_connections(run_path, tmp_path, text):
     log = tmp_path / "log"
-    with log.open("wb") as errors, files(256), watching(journal, stderr=errors) as address:
+    with log.open("wb") as errors, files(256), watching(run_path, stderr=errors) as address:
         port = int(address.split(":")[2].partition("/")[0])
         with files(4096):
             made = half_open(port, 1100, text)
@@ -591,8 +609,8 @@ def test_the_user_is_answered_amid_1100_half_open_connections(journal, tmp_path,
 
 
 @pytest.mark.slow
-def test_a_connection_that_never_asks_is_closed(journal):
-    with watching(journal) as address:
+def test_a_connection_that_never_asks_is_closed(run_path):
+    with watching(run_path) as address:
         port = int(address.split(":")[2].partition("/")[0])
         (one,) = half_open(port, 1, b"GET / HTTP/1.1\r\n")
         one.settimeout(120)
@@ -610,11 +628,11 @@ MARKS = "a\u202eb\u2066c\u200fd\x1b[31me\u2028f"
 
 def test_direction_marks_and_control_characters_are_escaped_in_page_and_terminal(tmp_path, capsys):
     problem = ds.problems.Choices({MARKS: ["x\u202ey", "z\x9b"]}, reward=lambda chosen: float(len(chosen)))
-    journal = tmp_path / "run.db"
-    ds.search(problem, 2, seed=0, journal=journal)
-    page = Report.of_journals(journal).to_html()
+    run_path = tmp_path / "run.db"
+    ds.search(problem, 2, seed=0, storage=run_path)
+    page = Report.of_runs(run_path).to_html()
     assert not set(MARKS + "\x9b") & set(page) - set("abcdef[31m")
-    main(["show", str(journal)])
+    main(["show", str(run_path)])
     shown = capsys.readouterr()
     assert not set(MARKS + "\x9b") & set(shown.out) - set("abcdef[31m")
 
@@ -623,9 +641,9 @@ def test_direction_marks_and_control_characters_are_escaped_in_page_and_terminal
 @pytest.mark.slow
 def test_direction_marks_reach_no_text_of_the_page(browser, tmp_path):
     problem = ds.problems.Choices({MARKS: ["x\u202ey", "z\x9b"]}, reward=lambda chosen: float(len(chosen)))
-    journal = tmp_path / "run.db"
-    ds.search(problem, 2, seed=0, journal=journal)
-    Report.of_journals(journal).write(tmp_path / "page.html")
+    run_path = tmp_path / "run.db"
+    ds.search(problem, 2, seed=0, storage=run_path)
+    Report.of_runs(run_path).write(tmp_path / "page.html")
     page = browser.new_page()
     page.goto((tmp_path / "page.html").as_uri())
     page.wait_for_selector("main section")
@@ -633,16 +651,3 @@ def test_direction_marks_reach_no_text_of_the_page(browser, tmp_path):
     assert "\\u202e" in shown
     assert not set("\u202e\u2066\u200f\x1b\u2028\x9b") & set(shown)
     page.close()
-
-
-@in_browser
-@pytest.mark.slow
-def test_the_page_of_a_run_that_did_not_opt_in_has_no_buttons(browser, tmp_path):
-    journal = tmp_path / "run.db"
-    ds.search(PROBLEM, 6, seed=0, journal=journal)
-    with watching(journal, "--steer") as address:
-        page = browser.new_page()
-        page.goto(address)
-        assert "This search takes no requests" in page.locator("#steer").inner_text()
-        assert page.locator("#steer button").count() == 0
-        page.close()

@@ -1,4 +1,4 @@
-"""One record of a run: folded from the journal, it is the one that the process itself has."""
+"""One record of a run: folded from its events, it is the one that the process itself has."""
 
 import tracemalloc
 
@@ -9,10 +9,11 @@ from sklearn.neighbors import KNeighborsClassifier
 
 import dagsearch as ds
 from dagsearch.cli.show import summary
-from dagsearch.journal.journal import backup_journal, read_events
-from dagsearch.journal.record import Record
 from dagsearch.report.report import Watched
 from dagsearch.sklearn import DAGSearchSelector
+from dagsearch.storage.database import database_of
+from dagsearch.storage.transfer import exported
+from support.runs import record
 
 
 class Refusing(KNeighborsClassifier):
@@ -24,22 +25,22 @@ class Refusing(KNeighborsClassifier):
         return super().fit(X, y)
 
 
-def selection(record):
+def selection(found):
     """What a record says of a feature selection, in types that compare."""
-    entries = [(*one.scored._replace(scores=one.scored.scores.tolist()), one.best) for one in record.entries]
-    told = [(one.parts, one.reward) for one in record.told]  # leaves are encoded by the problem
-    about = record.labels, record.rows, record.folds, record.digest, record.best
-    return repr((entries, record.nested, told, record.beliefs, about))
+    entries = [(*one.scored._replace(scores=one.scored.scores.tolist()), one.best) for one in found.entries]
+    told = [(one.parts, one.reward) for one in found.told]  # leaves are encoded by the problem
+    about = found.labels, found.rows, found.folds, found.digest, found.best
+    return repr((entries, found.nested, told, found.beliefs, about))
 
 
 @pytest.mark.filterwarnings("ignore:.*could not be scored")
-def test_a_selection_reads_from_its_journal_what_it_had_recorded_itself(tmp_path):
+def test_a_selection_reads_from_its_run_what_it_had_recorded_itself(tmp_path):
     X, y = load_wine(return_X_y=True, as_frame=True)
     path = tmp_path / "run.db"
-    settings = {"n_features_to_select": (1, 4), "budget": 24, "random_state": 0, "journal": path}
+    settings = {"n_features_to_select": (1, 4), "budget": 24, "random_state": 0, "storage": path}
     fitted = DAGSearchSelector(Refusing(), **settings).fit(X, y)
-    own, read = fitted._run.record, Record.of(read_events(path))
-    assert len(own.beliefs) == len(read.beliefs) + 1  # the last one is computed when the journal is closed
+    own, read = fitted._run.record, record(path)
+    assert len(own.beliefs) == len(read.beliefs) + 1  # the last one is computed when the run is closed
     own.beliefs.pop()
     assert selection(read) == selection(own)
     assert {one.scored.failure for one in read.failed()} == {"ValueError: not two"}
@@ -50,29 +51,32 @@ def test_a_selection_reads_from_its_journal_what_it_had_recorded_itself(tmp_path
 
 def test_a_note_that_is_not_of_a_selection_means_nothing(tmp_path):
     path = tmp_path / "run.db"
-    search = ds.Search.default(ds.problems.Subsets(6, 2, reward=sum), seed=0, journal=path)
+    search = ds.Search.default(ds.problems.Subsets(6, 2, reward=sum), seed=0, storage=path)
     for note in ({"features": ["a"], "data": "x"}, {"columns": 3}, {"belief": 1}, {"nested": None}):
         search.note(note)
     search.run(4)
     search.close()
-    record = Record.of(read_events(path))
-    assert (record.selection, record.labels, record.entries) == (False, None, [])
-    best = max(one.reward for one in record.told)
-    assert record.told[record.best].reward == best
-    assert all(one.reward < best for one in record.told[: record.best])
+    found = record(path)
+    assert (found.selection, found.labels, found.entries) == (False, None, [])
+    best = max(one.reward for one in found.told)
+    assert found.told[found.best].reward == best
+    assert all(one.reward < best for one in found.told[: found.best])
 
 
-def test_a_long_journal_is_not_read_into_memory_at_once(tmp_path):
-    search = ds.Search.paper(ds.problems.Subsets(40, 6, reward=sum), seed=0, journal=tmp_path / "run.db")
+def test_a_long_run_is_not_read_into_memory_at_once(tmp_path):
+    search = ds.Search.paper(ds.problems.Subsets(40, 6, reward=sum), seed=0, storage=tmp_path / "run.db")
     search.run(1500)
     search.close()
+    database = database_of(tmp_path / "run.db")
+    header = database.run()
     for read in (
-        lambda: summary(tmp_path / "run.db"),
+        lambda: summary(database, header),
         lambda: Watched([tmp_path / "run.db"])._update(),
-        lambda: backup_journal(tmp_path / "run.db", tmp_path / "copy.db"),
+        lambda: sum(map(len, exported(database, header))),
     ):
         tracemalloc.start()
         read()
         _, peak = tracemalloc.get_traced_memory()
         tracemalloc.stop()
         assert peak < 4 * (tmp_path / "run.db").stat().st_size  # its events at once need six times
+    database.close()

@@ -12,6 +12,8 @@ from dagsearch.errors import StorageError
 
 # How much the page's server lowers its priority, so that a search on the same cores is not slower.
 _NICE = 10
+# Bytes of the smallest SQLite database; what has fewer looks empty to SQLite.
+_SMALLEST = 512
 # Seconds between two looks for a run that does not exist yet.
 _GLANCE = 0.25
 
@@ -84,7 +86,11 @@ def _has_begun(storage: str, name: str | None) -> bool:
     from dagsearch.report.runs import runs_in
     from dagsearch.storage.database import database_of
 
-    if "://" not in storage and not os.path.lexists(storage):
+    is_file = "://" not in storage
+    if is_file and not os.path.lexists(storage):
         return False
     with closing(database_of(storage)) as database:
-        return bool(runs_in(database, name, needed=False))
+        found = runs_in(database, name, needed=False)
+    if is_file and 0 < os.path.getsize(storage) < _SMALLEST:
+        raise StorageError(f"{storage} is not a database of dagsearch")
+    return bool(found)
