@@ -149,7 +149,7 @@ class Search(Session[Proposal]):
 
     @one_thread()
     def try_ask(self) -> Proposal | None:
-        if (left := self.data.next_offered() or self.log.take_over()) is not None or self.log.overtaken:
+        if (left := self.log.take_over() or self.data.next_offered()) is not None or self.log.overtaken:
             return left
         with self.log.deciding():
             proposal = self.decide()

@@ -65,7 +65,7 @@ class StepSearch(Session[StepProposal]):
     # Asking and telling ----------------------------------------------------------------------------------
 
     def try_ask(self) -> StepProposal | None:
-        if (left := self.data.next_offered() or self.log.take_over()) is not None or self.log.overtaken:
+        if (left := self.log.take_over() or self.data.next_offered()) is not None or self.log.overtaken:
             assert left is None or isinstance(left, StepProposal)
             return left
         edges = self.edges
