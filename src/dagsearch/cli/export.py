@@ -1,7 +1,6 @@
 """``dagsearch export`` and ``dagsearch import``: a run as lines of JSON, and back."""
 
 import argparse
-import sys
 from collections.abc import Iterable
 from contextlib import closing
 from pathlib import Path
@@ -28,7 +27,7 @@ def add_parser(commands: Commands) -> None:
         help="store a search that was exported",
         description="Store the lines that 'dagsearch export' wrote as a new run, which can be resumed.",
     )
-    back.add_argument("file", metavar="FILE", help="file that was exported; - for standard input")
+    back.add_argument("file", metavar="FILE", type=Path, help="file that was exported")
     back.add_argument("storage", metavar="STORAGE", help="file, or postgresql://…")
     back.add_argument("--name", help="name of the new run (default: as before)")
     back.set_defaults(run=run_import)
@@ -77,7 +76,7 @@ def run_import(options: argparse.Namespace) -> int:
     from dagsearch.storage.transfer import imported
 
     try:
-        lines = sys.stdin.readlines() if options.file == "-" else _lines(Path(options.file))
+        lines = _lines(options.file)
         with closing(database_of(options.storage, write=True)) as database:
             header, events = imported(database, lines, options.name)
     except (StorageError, OSError) as error:

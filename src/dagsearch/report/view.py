@@ -112,7 +112,7 @@ class Viewed:
         sign = -1.0 if record.minimized else 1.0
         told, best, noisy = record.told, record.best, _is_noisy(record)
         best_reward = None if record.best_reward is None else sign * record.best_reward
-        rewards, beliefs = _rewards(told)
+        rewards, beliefs = [one.reward for one in told], [one.predicted for one in told]
         # What is left was not measured for costly steps.
         progress = None if record.steps else progress_of(rewards, beliefs, record.largest)
         left = None if record.budget is None else max(0, record.budget - record.spent)
@@ -120,7 +120,8 @@ class Viewed:
         rules = _rules(record, best, now if running else record.last)
         state = _state(record, running, left, rules)
         left = 0 if state == "ended" and left is not None else left
-        horizon = _horizon(len(told), left)
+        # To the end of the budget, but not farther than forecasts are known to hold.
+        horizon = len(told) if left is None else min(left, FARTHEST * len(told))
         over = record.settled and state == "ended"  # nothing is left to evaluate, and nothing to expect
         if over:
             progress = None
@@ -169,7 +170,9 @@ class Viewed:
                 for effect in worth.effects
             ],
             "pairs": [_effect(pair, sign, False) for pair in worth.pairs],
-            "dag": None if best is None else _best_part(told, told[best], worth.order, sign),
+            "dag": None
+            if best is None
+            else best_part(best_told(told), decisions(told[best], worth.order), sign),
             "leaves": _best_leaves(record, sign),
             "game": record.game,
             "labels": record.labels if record.labels and len(record.labels) <= _LABELS else None,
@@ -184,10 +187,6 @@ class Viewed:
         if len(told) >= _RENEWED * self._used or (len(told) > self._used and not running):
             self._worth, self._used = worth_of(told, _EFFECTS, _PAIRS), len(told)
         return self._worth
-
-
-def _best_part(told: Sequence[Told], best: Told, order: Sequence[Part], sign: float) -> dict[str, Any]:
-    return best_part(best_told(told), decisions(best, order), sign)
 
 
 def _choices(record: Record) -> list[dict[str, Any]] | None:
@@ -264,16 +263,6 @@ def _activity(record: Record, now: float | None) -> dict[str, Any]:
         "lost": record.lost,
         "requests": [one._asdict() for one in list(record.requests.values())[: -_REQUESTS - 1 : -1]],
     }
-
-
-def _horizon(told: int, left: int | None) -> int:
-    """How far a forecast looks: to the end of the budget, but not farther than it is known to hold."""
-    return told if left is None else min(left, FARTHEST * told)
-
-
-def _rewards(told: Sequence[Told]) -> tuple[list[float], list[Gaussian | None]]:
-    """All rewards, and what was believed about them."""
-    return [one.reward for one in told], [one.predicted for one in told]
 
 
 def _state(record: Record, running: bool, left: int | None, rules: Sequence[Mapping[str, Any]]) -> str:
