@@ -53,7 +53,7 @@ def ours(folder: Path) -> None:
     sensors = ds.problems.Subsets(SENSORS, 10, reward=measured)
     ds.search(sensors, budget=60, seed=0, storage=folder / "sensors.db")
     for study, (name, width) in WINDOWS.items():
-        written = Report.of_journals(folder / f"{study}.db").write(folder / f"{study}.html")
+        written = Report.of_runs(folder / f"{study}.db").write(folder / f"{study}.html")
         with opened(written.as_uri(), width) as page:
             page.screenshot(path=PICTURES / f"ours-{name}.png")
 

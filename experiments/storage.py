@@ -62,7 +62,9 @@ def work(storage: str, budget: int, seconds: float, log: str, initial: int) -> N
     search.close()
 
 
-def start(storage: str, budget: int, seconds: float, log: Path, initial: int = 10) -> "subprocess.Popen[bytes]":
+def start(
+    storage: str, budget: int, seconds: float, log: Path, initial: int = 10
+) -> "subprocess.Popen[bytes]":
     """A process that takes part in a run."""
     arguments = [storage, str(budget), str(seconds), str(log), str(initial)]
     errors = log.with_suffix(".errors").open("ab")
@@ -99,9 +101,10 @@ def counted(storage: str, log: Path) -> dict[str, Any]:
 @contextmanager
 def databases(folder: Path) -> Iterator[dict[str, str]]:
     """A file of SQLite, and a server of PostgreSQL."""
-    import pgserver
+    import pgserver  # type: ignore[import-untyped, unused-ignore]
 
-    with pgserver.get_server(folder / "postgres") as server:
+    server_of: Any = pgserver.get_server  # type: ignore[attr-defined]
+    with server_of(folder / "postgres") as server:
         yield {"SQLite": str(folder / "run.db"), "PostgreSQL": server.get_uri()}
 
 

@@ -13,13 +13,13 @@ from typing import NamedTuple
 import numpy as np
 
 from dagsearch._internal.typing import BoolArray, FloatArray
-from dagsearch.storage.encoding import Part
-from dagsearch.storage.record import Record, Told
 from dagsearch.methods import default_initial
 from dagsearch.problem import Problem
 from dagsearch.problems import Choices, Subsets
 from dagsearch.report.effects import Effect, worth_of
 from dagsearch.search import Search
+from dagsearch.storage.encoding import Part
+from dagsearch.storage.record import Record, Told
 from experiments.harness import markdown
 from experiments.harness.runner import Outcome, Row, run_rounds
 from experiments.truth import measures

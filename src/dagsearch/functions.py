@@ -143,7 +143,7 @@ def search(
             given.tell(run)
         total = budget + run.data.known
         if run.log.steering is not None or run.spent < total:
-            steps = until(run, total, stop, **execution)
+            steps = until(cast(Search, run), total, stop, **execution)
             with shown_progress(progress, run.history, total, sign, has_costly_steps(problem)) as bar:
                 for evaluation in steps:
                     bar.update(sign * evaluation.best_reward)
@@ -180,11 +180,11 @@ def _search_of(
         if noisy:
             raise ValueError("noisy does not apply to costly steps: every step is taken once")
         return StepSearch(problem, seed=seed, storage=storage, name=name)
-    own = {} if covariance is None else {"covariance": covariance}
+    own: dict[str, Any] = {} if covariance is None else {"covariance": covariance}
     if storage is not None and has_begun(storage, name):  # perhaps with another budget
         return Search.resume(storage, problem, name=name, noisy=noisy, **own)
-    initial, where = default_initial(budget), {"storage": storage, "name": name}
-    return Search.default(problem, initial=initial, noisy=noisy, seed=seed, **where, **own)
+    own |= {"initial": default_initial(budget), "storage": storage, "name": name}
+    return Search.default(problem, noisy=noisy, seed=seed, **own)
 
 
 def maximize(function: Callable[[Choose], float], budget: int, **settings: Unpack[Settings]) -> Result:
@@ -200,8 +200,8 @@ def maximize(function: Callable[[Choose], float], budget: int, **settings: Unpac
         Maximum number of evaluations, that is, of calls of the function.
     **settings
         ``covariance``, ``noisy``, ``patience``, ``target``, ``seconds``, ``tolerance``, ``seed``,
-        ``progress``, ``storage``, ``name``, ``known``, ``start``, ``executor``, ``n_jobs``, ``timeout``, ``on_error``,
-        ``deterministic``, ``callback``, ``lost_after``: as for :func:`dagsearch.search`.
+        ``progress``, ``storage``, ``name``, ``known``, ``start``, ``executor``, ``n_jobs``, ``timeout``,
+        ``on_error``, ``deterministic``, ``callback``, ``lost_after``: as for :func:`dagsearch.search`.
 
     Returns
     -------

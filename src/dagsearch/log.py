@@ -39,6 +39,10 @@ class Log:
         """
         return None
 
+    def is_elsewhere(self, proposal: Proposal) -> bool:
+        """Whether another process that is at work evaluates a pending proposal."""
+        return False
+
     def deciding(self) -> AbstractContextManager[None]:
         """While entered, the search changes in a way that is logged completely or not at all."""
         return _NOTHING
@@ -46,7 +50,7 @@ class Log:
     def asked(self, proposal: Proposal, draws: int | None, note: Any = None) -> int | None:
         """The number of the proposal that draws from ``default_rng([seed, draws])``.
 
-        ``None`` if another process has made it already. ``draws`` is ``None`` if the user has chosen the leaf.
+        ``None`` if another process has made it already. ``draws`` is ``None`` if a user has chosen the leaf.
         """
         return next(self._numbers)
 
@@ -75,7 +79,7 @@ class Log:
         """Rewards are no longer held back; if ``exhausted``, because an ask has found no leaf."""
 
     def learning(self) -> Mapping[str, Any] | None:
-        """The hyperparameters that the log says were learnt now, empty if none were; ``None`` if it is open."""
+        """What a log says was learnt now, empty if nothing was; ``None`` if the search is to say so."""
         return None
 
     def learnt(self, covariance: Covariance, noise: float) -> None:

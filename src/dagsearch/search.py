@@ -1,7 +1,7 @@
 """The search: ask for a leaf, tell its reward."""
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from os import PathLike

@@ -41,7 +41,7 @@ class Session(ABC, Generic[P]):
     def try_ask(self) -> P | None:
         """The next proposal; one whose evaluation was cut off comes first.
 
-        ``None`` if another process has asked since the search has caught up, so that it must be decided again.
+        ``None`` if another process has asked since the search has caught up: then it is decided again.
         """
 
     @abstractmethod

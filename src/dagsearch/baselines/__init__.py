@@ -72,8 +72,8 @@ def uct(problem: Problem, *, c: float = 2.0**0.5, standardize: int = 0, seed: Se
 
 def random_search(problem: Problem, *, standardize: int = 0, seed: Seed = None, **storage: Any) -> Search:
     """Uniformly random leaves; ``storage=`` and ``name=`` as for :class:`dagsearch.Search`."""
-    parts = {"scores": NoScores(), "proposers": Random(), "standardize": standardize}
-    return Search(problem, **parts, seed=seed, **storage)
+    settings = {"standardize": standardize, "seed": seed, **storage}
+    return Search(problem, scores=NoScores(), proposers=Random(), **settings)
 
 
 def uct_rave(

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import closing
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypedDict, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypedDict, TypeVar, Unpack, cast
 
 import numpy as np
 
@@ -111,7 +111,8 @@ class Runner(Generic[T]):
         """Evaluate until the evaluations have taken ``total``; yields what ``take`` returns for each."""
         self._search.data.stopped, self._total = "budget", total
         known = self._search.data.known  # of which the budget says nothing
-        self._search.log.begun(total - known, Stop().rules() if self._stop is None else self._stop.rules(), lost_after)
+        rules = {} if self._stop is None else self._stop.rules()
+        self._search.log.begun(total - known, rules, lost_after)
         seconds = math.inf if self._stop is None or self._stop.seconds is None else self._stop.seconds
         try:
             with self._search.deadline.until(self._began + seconds):
@@ -148,7 +149,7 @@ class Runner(Generic[T]):
         if steering is None:
             return self._start_evaluations()
         self._total = self._total if steering.total is None else steering.total + self._search.data.known
-        if steering.stopped > self._search.log.began and self.stopped == "budget":
+        if steering.stopped > steering.began and self.stopped == "budget":
             self.end("steered")
         if steering.paused and self._left > 0:
             if not self._running:
@@ -190,8 +191,7 @@ class Runner(Generic[T]):
     @property
     def _elsewhere(self) -> list[Proposal]:
         """What other processes evaluate now."""
-        log, pending = self._search.log, self._search.pending
-        return [] if log.steering is None else [one for one in pending if log.is_elsewhere(one)]
+        return [one for one in self._search.pending if self._search.log.is_elsewhere(one)]
 
     @property
     def _left(self) -> float:
@@ -219,7 +219,7 @@ class Runner(Generic[T]):
             except SearchExhausted:
                 if not self._elsewhere:  # otherwise one of them may die
                     rewards = len(self._search.history)
-                    logger.info("every leaf has been evaluated or is being evaluated, after %d rewards", rewards)
+                    logger.info("every leaf was evaluated or is being evaluated, after %d rewards", rewards)
                     self.end("exhausted")
                 self._exhausted = True
                 break
@@ -266,11 +266,11 @@ class Runner(Generic[T]):
 
     def _propose(self, request: int, encoded: Any) -> None:
         """Let a leaf that a user wants evaluated be the next one; what cannot be is refused in the log."""
-        search = self._search
+        search, log = self._search, cast(Any, self._search.log)
         try:
             if has_costly_steps(search.problem):
                 raise ValueError("the search says which steps to take")
-            leaf = search.space.as_leaf(search.log.decoded(encoded))
+            leaf = search.space.as_leaf(log.decoded(encoded))
             if search.data.find(leaf) is not None or (not search.repeats and search.index.is_closed(leaf)):
                 raise ValueError("the leaf was evaluated already, or is being evaluated")
             actions = search.space.actions_to(leaf)
@@ -278,9 +278,9 @@ class Runner(Generic[T]):
                 raise ValueError(f"{leaf!r} is not a leaf of the problem")
         except Exception as error:  # the problem's own methods, of a leaf that it may not understand
             logger.warning("a request was refused: %s", ascii(shortened(str(error)))[1:-1])
-            search.log.answer(request, shortened(described(error)))
+            log.answer(request, shortened(described(error)))
         else:
-            if search.log.answer(request, None):  # else another process was faster
+            if log.answer(request, None):  # else another process was faster
                 self.put_first(search.propose(leaf, actions))
 
 

@@ -217,7 +217,7 @@ class Database:
             "SELECT name, created, version, problem, settings FROM run ORDER BY created, name"
         )
         try:
-            return [Header(*row[:3], json.loads(row[3]), json.loads(row[4])) for row in rows]
+            return [Header(a, b, c, json.loads(d), json.loads(e)) for a, b, c, d, e in rows]
         except (TypeError, ValueError) as error:
             raise StorageError(
                 f"{self.where} is damaged: the table of runs cannot be read ({error})"
@@ -299,7 +299,8 @@ class Database:
                 after += 1
                 if row[1] != after or _checksum(row[:-1]) != row[-1]:
                     raise StorageError(f"{self.where} is damaged: event {after} of run {run!r} was changed")
-                yield Event(*row[1:5], json.loads(row[5]), row[6])
+                _, number, at, worker, kind, body, claim, _ = row
+                yield Event(number, at, worker, kind, json.loads(body), claim)
             if len(rows) < _CHUNK:
                 return
 
@@ -307,12 +308,10 @@ class Database:
 
     def beat(self, run: str, worker: str) -> None:
         """Note that a process is at work, by one statement that waits for no other process's heartbeat."""
-        self._tried(
-            lambda: self._execute(
-                "INSERT INTO worker VALUES (?, ?, ?) ON CONFLICT (run, name) DO UPDATE SET beat = excluded.beat",
-                *(run, worker, self._now()),
-            )
+        beat = (
+            "INSERT INTO worker VALUES (?, ?, ?) ON CONFLICT (run, name) DO UPDATE SET beat = excluded.beat"
         )
+        self._tried(lambda: self._execute(beat, run, worker, self._now()))
 
     def leave(self, run: str, worker: str) -> None:
         """Note that a process is no longer at work."""

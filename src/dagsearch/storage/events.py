@@ -9,7 +9,6 @@ proposal number i draws the same random numbers, so it is the recorded one.
 import logging
 import math
 import weakref
-from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +19,7 @@ from dagsearch.problem import Action, State, Step, has_costly_steps
 from dagsearch.results import Evaluation, Proposal, StepProposal
 from dagsearch.space.walks import numbered, walked
 from dagsearch.storage.database import Event
-from dagsearch.storage.encoding import StateCodec, moves_to, note_to_json
+from dagsearch.storage.encoding import StateCodec, moves_to
 
 if TYPE_CHECKING:
     from dagsearch.costly.step_search import StepSearch

@@ -124,8 +124,8 @@ def check_same(header: Header, search: "Search", where: str) -> None:
 
     if header.version.partition(".")[0] != __version__.partition(".")[0]:
         raise StorageError(
-            f"{where} was written by dagsearch {header.version}, this is {__version__}: continue it with that "
-            "version, or take its rewards over by 'dagsearch export'"
+            f"{where} was written by dagsearch {header.version}, this is {__version__}: continue it with "
+            "that version, or take its rewards over by 'dagsearch export'"
         )
     settings = header.settings
     _check_equal("problem", header.problem, fingerprint(search.space), where)
@@ -145,8 +145,8 @@ def check_same(header: Header, search: "Search", where: str) -> None:
             )
     if (header.version, settings["versions"]) != (__version__, versions()):
         logger.warning(
-            "%s was begun with dagsearch %s and %s, this is %s and %s: the last digits of beliefs may differ, "
-            "and so may, eventually, the leaves that are asked for",
+            "%s was begun with dagsearch %s and %s, this is %s and %s: the last digits of beliefs may "
+            "differ, and so may, eventually, the leaves that are asked for",
             *(where, header.version, settings["versions"], __version__, versions()),
         )
 

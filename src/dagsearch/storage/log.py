@@ -63,8 +63,6 @@ class RunLog(Log):
         self.database, self.name = database, header.name
         self.worker = f"{platform.node()} {os.getpid()} {secrets.token_hex(4)}"
         self.steering = Steering()
-        self.began = 0
-        """Number of the event with which the present run began."""
         self.listeners: list[Any] = []
         """Called with every event of another process."""
         self._search: Search = weakref.proxy(search)
@@ -201,7 +199,7 @@ class RunLog(Log):
     def begun(self, budget: float, rules: Mapping[str, Any], lost_after: float | None) -> None:
         self._lost_after = LOST_AFTER if lost_after is None else lost_after
         self._heart.every(min(_BEAT, self._lost_after / _BEATS))
-        self.began = self._append("run", {"budget": math.ceil(budget), "stop": dict(rules)}) or 0
+        self.steering.began = self._append("run", {"budget": math.ceil(budget), "stop": dict(rules)}) or 0
         self.catch_up()
 
     def ended(self, reason: str) -> None:
@@ -271,7 +269,7 @@ class RunLog(Log):
         except Exception as error:
             raise StorageError(
                 f"event {event.number} ({event.kind}) of {self.database.where} cannot be repeated "
-                f"({type(error).__name__}: {error}): it belongs to another problem, or to another version of it"
+                f"({type(error).__name__}: {error}): it belongs to another problem, or another version of it"
             ) from error
 
     def _take_notice(self, event: Event) -> None:
@@ -311,7 +309,6 @@ class RunLog(Log):
         return [one for one in self._search.pending if not self._is_alive(self._owners.get(one.number, ""))]
 
     def is_elsewhere(self, proposal: Proposal) -> bool:
-        """Whether another process that is at work evaluates a pending proposal."""
         owner = self._owners.get(proposal.number, "")
         return owner != self.worker and self._is_alive(owner)
 

@@ -6,7 +6,7 @@
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -122,66 +122,61 @@ class Entry(NamedTuple):
 class Record:
     """The state of a search after some of its events; :meth:`add` takes the next ones."""
 
-    _form: str | None = None  # of leaves
+    problem, made_by, version = "search", "", ""
+    minimized = game = steps = False
+    """Whether small rewards are good, whether there are two players, and whether steps are costly."""
+    begun: float | None = None
+    """When the search began, in seconds since 1970."""
+    last: float | None = None
+    """When the last event happened."""
+    events = 0
+    """Number of events."""
+    without_reward = lost = known = 0
+    """Number of costly steps to states where one cannot stop, of evaluations that failed and were not told as
+    a reward, and of rewards that were given as known, which the budget does not count."""
+    best: int | None = None
+    """Place of the recommended leaf in :attr:`told`: the first with the largest reward or, if rewards are
+    noisy, with the best mean. ``None`` before the first reward."""
+    best_reward: float | None = None
+    """Its reward, or the mean of its rewards."""
+    budget: int | None = None
+    """Number of evaluations at which the run ends; ``None`` if no run has begun."""
+    stopped: str | None = None
+    """Why the last run ended; ``None`` if it has not."""
+    run_began: float | None = None
+    paused = stopping = settled = False
+    """Whether no evaluation is started; whether the run ends once the running ones have ended; whether no
+    further reward is expected, as when every leaf has been evaluated."""
+    labels: list[str] | None = None
+    """Text for each number in a leaf; ``None`` if leaves are as they are."""
     largest = math.inf
     """The largest reward that there can be."""
+    selection = False
+    """Whether features are selected."""
+    request: Mapping[str, Any] | None = None
+    """What ``dagsearch select`` was asked for; ``None`` if another program began the run."""
+    digest: str | None = None
+    """Identifies what the scores of a selection depend on."""
+    rows = folds = 0
+    """Number of rows of the data, and of folds that every subset is scored on."""
+    _form: str | None = None  # of leaves
+    _noisy = False  # whether the best leaf is not the one with the largest reward
+    _script: int | None = None  # the budget that a script has given
 
     def __init__(self) -> None:
-        self.problem, self.made_by, self.version = "search", "", ""
-        self._noisy = False  # whether the best leaf is not the one with the largest reward
-        self._script: int | None = None  # the budget that a script has given
-        self.lost = 0
-        """Number of evaluations that failed and were not told as a reward."""
-        self.minimized = self.game = self.steps = False
-        """Whether small rewards are good, whether there are two players, and whether steps are costly."""
-        self.begun: float | None = None
-        """When the search began, in seconds since 1970."""
-        self.last: float | None = None
-        """When the last event happened."""
-        self.events = 0
-        """Number of events."""
         self.told: list[Told] = []
-        self.without_reward = 0
-        """Number of costly steps to states where one cannot stop."""
-        self.best: int | None = None
-        """Place of the recommended leaf in :attr:`told`: the first with the largest reward or, if rewards are
-        noisy, with the best mean. ``None`` before the first reward."""
-        self.best_reward: float | None = None
-        """Its reward, or the mean of its rewards."""
         self.pending: dict[int, Waiting] = {}
         """Evaluations that have not ended, by the number of the event that asked for them."""
         self.failures: list[Failure] = []
         self.requests: dict[int, Request] = {}
         """Requests of users, by the number of their event."""
-        self.budget: int | None = None
-        """Number of evaluations at which the run ends; ``None`` if no run has begun."""
-        self.known = 0
-        """Number of rewards that were given as known, which the budget does not count."""
-        self.stopped: str | None = None
-        """Why the last run ended; ``None`` if it has not."""
         self.rules: dict[str, float] = {}
         """Other rules for stopping, by name."""
-        self.run_began: float | None = None
-        self.paused, self.stopping = False, False
-        """Whether no evaluation is started, and whether the run ends once the running ones have ended."""
-        self.settled = False
-        """Whether the search expects no further reward, as when every leaf has been evaluated."""
         self.values: list[tuple[int, Gaussian]] = []
         """Beliefs over the value of a game, each with the number of rewards then."""
-        self.labels: list[str] | None = None
-        """Text for each number in a leaf; ``None`` if leaves are as they are."""
         self._known: dict[Part, Part] = {}
-        # Of a feature selection:
-        self.selection = False
-        """Whether features are selected."""
-        self.request: Mapping[str, Any] | None = None
-        """What ``dagsearch select`` was asked for; ``None`` if another program began the run."""
-        self.digest: str | None = None
-        """Identifies what scores depend on."""
-        self.rows = self.folds = 0
-        """Number of rows of the data, and of folds that every subset is scored on."""
         self.entries: list[Entry] = []
-        """The scored and the failed subsets, in order."""
+        """The scored and the failed subsets of a selection, in order."""
         self.beliefs: list[tuple[int, Gaussian]] = []
         """Beliefs about the best possible score, each with the number of entries then."""
         self.nested: dict[int, tuple[float | None, int]] = {}
@@ -369,7 +364,7 @@ class Record:
         self.recommend(event.body.get("best"))
 
     def _on_request(self, event: Event) -> None:
-        action, value = event.body["action"], event.body.get("value")
+        action, value = event.body["action"], cast(Any, event.body.get("value"))
         answer, refused = None, False
         if action in ("pause", "continue"):
             self.paused, answer = action == "pause", "done"

@@ -6,7 +6,7 @@ Whoever may write to the database may steer its runs.
 import os
 import platform
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 from dagsearch._internal.checks import LARGEST_WHOLE, is_budget
 from dagsearch._internal.texts import shown
@@ -26,6 +26,8 @@ class Steering:
     """Whether no evaluation is started until the user says so."""
     total: int | None = None
     """Number of evaluations at which the run ends, as a script or a request has said last."""
+    began: int = 0
+    """Number of the event with which the run of this process began."""
     stopped: int = 0
     """Number of the last event that asks the run to stop."""
     wanted: dict[int, Any] = field(default_factory=dict)
@@ -39,7 +41,7 @@ class Steering:
             if body["budget"] != self._script:
                 self.total = self._script = body["budget"]
         elif event.kind == "request":
-            action, value = body["action"], body.get("value")
+            action, value = body["action"], cast(Any, body.get("value"))
             if action in ("pause", "continue"):
                 self.paused = action == "pause"
             elif action == "stop":

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from dagsearch.errors import StorageError
-from dagsearch.storage.database import Database, Header
+from dagsearch.storage.database import Database, Event, Header
 
 
 def exported(database: Database, header: Header) -> Iterator[str]:
@@ -23,7 +23,7 @@ def imported(database: Database, lines: Iterable[str], name: str | None = None) 
     rows = [_decoded(number, line) for number, line in enumerate(lines, start=1) if line.strip()]
     try:
         header = Header(**rows[0]["run"])
-        events = [(row["number"], row["time"], row["worker"], row["kind"], row["body"], row["claim"]) for row in rows[1:]]
+        events = [tuple(Event(**row)) for row in rows[1:]]
         if [event[0] for event in events] != list(range(1, len(events) + 1)):
             raise ValueError("events are missing, or in another order")
     except (LookupError, TypeError, ValueError) as error:
