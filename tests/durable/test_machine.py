@@ -1,256 +1,179 @@
-"""Searches with journals under attack: any operation in any order, with a fault at any write."""
+"""Random operations on a stored search, beside a model without storage: both must know the same."""
 
-import json
-from collections import Counter
-from contextlib import suppress
-from decimal import Decimal
-from pathlib import Path
+from contextlib import closing, suppress
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, Phase, settings
-from hypothesis.stateful import run_state_machine_as_test
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
 
 import dagsearch as ds
-from dagsearch.journal.journal import read_events
-from support.journals import history
-from support.problems import Sum
-from tests.durable.attacks.disk import Crash, Fault
-from tests.durable.attacks.machine import kinds_installed, machine_of
-from tests.durable.crashes.layer import watched
+from dagsearch.space import Space
+from support.runs import cut_off, history, knowledge
 
-QUICK = settings(
-    max_examples=8,
-    stateful_step_count=25,
-    derandomize=True,
-    deadline=None,
-    database=None,
-    phases=[Phase.generate],
-    suppress_health_check=list(HealthCheck),
-)
+_NUMBERS = st.integers(0, 10_000)
+_REWARDS = st.integers(-24, 24).map(lambda eighths: eighths / 8) | st.sampled_from([1e-300, 1e6, -1e6])
+
+
+def total(chosen):
+    return float(sum(chosen))
+
+
+def many():
+    return ds.problems.Subsets(12, 3, reward=total)
+
+
+def few():
+    """10 leaves, so that a search soon has none left."""
+    return ds.problems.Subsets(5, 2, reward=total)
+
+
+def default(problem, **more):
+    return ds.Search.default(problem, initial=4, seed=0, **more)
+
+
+KINDS = {
+    "default": (many, default),
+    "10 leaves": (few, default),
+    "noisy": (few, lambda problem, **more: default(problem, noisy=True, **more)),
+    "paper": (many, lambda problem, **more: ds.Search.paper(problem, seed=0, **more)),
+    "game": (ds.problems.TicTacToe, default),
+}
+
+
+class Machine(RuleBasedStateMachine):
+    """Every operation is carried out by both; sometimes the process of the stored one dies."""
+
+    kind: str
+    folder = None
+
+    @initialize()
+    def begin(self):
+        problem, self.make = KINDS[self.kind]
+        self.problem, self.files = problem(), 0
+        self.path = self.new_path()
+        self.stored, self.model = self.make(self.problem, storage=self.path), self.make(self.problem)
+
+    def new_path(self):
+        Machine.files_made = getattr(Machine, "files_made", 0) + 1
+        return self.folder / f"{Machine.files_made}.db"
+
+    def both(self, act):
+        """Let both do the same, and compare what comes of it."""
+        found = []
+        for search in (self.stored, self.model):
+            try:
+                found.append(act(search))
+            except (ds.SearchExhausted, ds.ProblemError, ds.RewardError, ValueError) as error:
+                found.append((type(error), str(error)))
+        assert found[0] == found[1]
+
+    def leaf(self, number):
+        return Space(self.problem).walk(self.problem.root(), np.random.default_rng(number))
+
+    @rule(count=st.integers(1, 3))
+    def ask(self, count):
+        self.both(lambda search: search.ask(count))
+
+    @rule(index=_NUMBERS, reward=_REWARDS, bare=st.booleans(), noise=st.sampled_from([None, None, 0.01]))
+    def tell(self, index, reward, bare, noise):
+        def act(search):
+            if search.pending:
+                proposal = search.pending[index % len(search.pending)]
+                search.tell(proposal.leaf if bare else proposal, reward, noise, note={"a": np.nan})
+
+        self.both(act)
+
+    @rule(number=_NUMBERS, reward=_REWARDS, bare=st.booleans())
+    def tell_stranger(self, number, reward, bare):
+        leaf, actions = self.leaf(number)
+        self.both(
+            lambda search: search.tell(leaf if bare else ds.Proposal(leaf, tuple(actions)), reward) and None
+        )
+
+    @rule(index=_NUMBERS, again=st.booleans())
+    def forget(self, index, again):
+        self.both(
+            lambda search: (
+                search.pending and search.forget(search.pending[index % len(search.pending)], again=again)
+            )
+        )
+
+    @rule(number=_NUMBERS)
+    def propose(self, number):
+        self.both(lambda search: search.propose(*self.leaf(number)))
+
+    @rule()
+    def settle(self):
+        self.both(lambda search: search.settle())
+
+    @rule(reward=st.sampled_from([np.nan, np.inf, "1", None, 1e101]))
+    def tell_nonsense(self, reward):
+        self.both(lambda search: search.tell(self.leaf(0)[0], reward))
+
+    @rule(look=st.booleans())
+    def die(self, look):
+        """The process dies; another one opens the run. What was pending is offered first, to both."""
+        if look:
+            self.stored.result()
+        path = self.new_path()
+        cut_off(self.path, None, path)
+        self.stored.close()
+        self.path, self.stored = path, self.make(self.problem, storage=path)
+        assert knowledge(self.stored) == knowledge(self.model)
+        offered = [self.stored.ask() for _ in self.stored.pending]
+        assert offered == list(self.model.pending)
+
+    def teardown(self):
+        if hasattr(self, "stored"):
+            with closing(self.stored):
+                assert history(self.stored) == history(self.model)
+                assert knowledge(self.stored) == knowledge(self.model)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", kinds_installed())
-def test_an_attacked_search_knows_what_one_without_crashes_knows(name):
-    figures = Counter()
-    machine = machine_of(name, figures)
-    shorter = {"max_examples": machine.sequences, "stateful_step_count": machine.steps}
-    run_state_machine_as_test(machine, settings=settings(QUICK, **shorter) if machine.steps < 25 else QUICK)
-    assert figures["operations"] > (100 if machine.steps > 25 else 8)
-    assert figures["rewards lost"] == figures["repeated beyond pending"] == 0
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.filterwarnings("ignore::hypothesis.errors.HypothesisWarning")
+def test_a_stored_search_knows_what_one_without_storage_knows(kind, tmp_path):
+    machine = type("Attack", (Machine,), {"kind": kind, "folder": tmp_path})
+    few_and_fixed = settings(
+        max_examples=5,
+        stateful_step_count=20,
+        derandomize=True,
+        deadline=None,
+        database=None,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    run_state_machine_as_test(machine, settings=few_and_fixed)
 
 
-def search_in(path):
-    return ds.Search.default(Sum(), initial=4, seed=0, journal=path)
-
-
-def test_what_is_learnt_at_a_resume_is_known_at_the_next_one(tmp_path):
-    """The process ends after a reward and before what was learnt from it is stored; later it ends again."""
-    path, killed = tmp_path / "run.db", []
-
-    def watch(operation, carry_out):
-        if b'"kind":"learn"' in operation.data:
-            killed.append(True)
-        if killed:
-            raise Crash
-        carry_out(operation.data)
-
-    with watched(watch):
-        search = search_in(path)
-        with pytest.raises(Crash):
-            search.run(20)
-        with suppress(Crash):
-            search.close()
-    expected = ds.Search.default(Sum(), initial=4, seed=0)
-    expected.run(20)
-    for budget in (1, 20):
-        again = ds.Search.resume(path, Sum())
-        again.run(budget - len(again.history) if budget == 20 else 1)
-        again.close()
-    assert history(again) == history(expected)
-
-
-def test_another_way_to_a_pending_leaf_is_replayed(tmp_path):
-    search = search_in(tmp_path / "run.db")
+def test_another_way_to_a_pending_leaf_is_repeated(tmp_path):
+    search = default(many(), storage=tmp_path / "run.db")
     proposal = search.ask()
     search.tell(ds.Proposal(proposal.leaf, proposal.actions[::-1]), 1.0)
+    other = search.ask()
+    search.tell(ds.Proposal(other.leaf, ("nowhere",), (1000,)), 2.0)
     search.close()
-    again = ds.Search.resume(tmp_path / "run.db", Sum())
-    again.close()
-    assert history(again) == history(search)
+    with closing(ds.Search.resume(tmp_path / "run.db", many())) as again:
+        assert history(again) == history(search)
+    assert history(search)[1][:2] == (other.leaf, tuple(sorted(other.leaf)))
 
 
-def test_a_proposal_that_does_not_lead_from_the_root_is_told_as_its_leaf(tmp_path):
-    search = search_in(tmp_path / "run.db")
-    proposal = search.ask()
-    search.tell(ds.Proposal(proposal.leaf, ("nowhere",), (1000,)), 1.0)
-    search.close()
-    again = ds.Search.resume(tmp_path / "run.db", Sum())
-    again.close()
-    assert history(again) == history(search) == [(proposal.leaf, tuple(sorted(proposal.leaf)), 1.0, 1.0)]
-
-
-def test_actions_that_do_not_lead_to_the_proposed_leaf_are_refused():
-    search = ds.Search.default(Sum(), initial=4, seed=0)
-    with pytest.raises(ds.ProblemError, match="do not lead there"):
-        search.propose(frozenset({0, 1, 2, 3}), (4, 5, 6, 7))
-    assert search.pending == ()
-
-
-def test_rewards_of_one_leaf_do_not_count_as_learnt_from_after_a_resume(tmp_path):
-    """The first learning starts from several points; rewards of a single leaf teach nothing yet."""
-    leaf = frozenset({0, 1, 2, 3})
-    found = []
-    for interrupted in (False, True):
-        path = tmp_path / f"{interrupted}.db"
-        search = search_in(path)
-        search.settle()
-        for reward in (1.0, 3.0, 2.0):
-            search.tell(leaf, reward)
-        if interrupted:
-            search.close()
-            search = ds.Search.resume(path, Sum())
-        for step, evaluated in enumerate([frozenset({4, 5, 6, 7}), frozenset({0, 5, 6, 7}), leaf]):
-            search.tell(evaluated, float(step))
-        search.close()
-        found.append([event.content for event in read_events(path) if event.kind == "learn"])
-    assert found[0] == found[1]
-
-
-def test_a_tiny_first_reward_makes_no_later_one_impossible(tmp_path):
-    """In units of the first reward the variance of the second is beyond the largest number."""
-    search = search_in(tmp_path / "run.db")
-    search.tell(frozenset({0, 1, 2, 3}), 1e-300)
-    search.settle()
-    search.tell(frozenset({0, 1, 2, 4}), 1e100, 0.01)
-    proposal = search.ask()
-    search.close()
-    again = ds.Search.resume(tmp_path / "run.db", Sum())
-    assert again.ask() == proposal
-    again.close()
-
-
-def test_the_process_may_end_when_the_search_finds_no_leaf(tmp_path):
-    """An ask that finds no leaf does not count, so that a resumed search draws the same numbers."""
-    problem = ds.problems.TicTacToe()
-    expected = ds.Search.default(problem, initial=4, seed=0)
-    whole = ds.Search.default(problem, initial=4, seed=0)
-    expected.explored.graph.closed[expected.explored.root] = True
-    with pytest.raises(ds.SearchExhausted):
-        expected.ask()
-    assert expected.asked == whole.asked == 0
-
-
-def test_beliefs_do_not_depend_on_when_fantasies_are_discarded():
-    """Nodes that are new since then are computed in the groups in which they came."""
-    found = []
-    for looks in (False, True):
-        search = ds.Search.default(ds.problems.Subsets(12, 3, reward=sum), initial=4, seed=2, noisy=True)
-        search.run(6)
-        for _ in range(5):
-            search.ask()
-            if looks:
-                search.belief(search.problem.root())
-        search.belief(search.problem.root())
-        found.append([search.index.scores.mean.tolist(), search.index.scores.variance.tolist()])
-    assert found[0] == found[1]
-
-
-@pytest.mark.parametrize("make", [ds.Search.default, ds.Search.paper])
-def test_looking_between_asks_changes_no_digit_of_what_is_pending(make):
-    """Nodes that came after some of the fantasies and before others are as if all had come before."""
-    found = []
-    for looks in (False, True):
-        search = make(ds.problems.Subsets(20, 4, reward=lambda s: sum(s) / 10 + 0.1 * min(s)), seed=0)
-        search.run(15)
-        for _ in range(7):
-            search.ask()
-            if looks:
-                search.belief(search.problem.root())
-        search.posterior.fantasise([one.leaf for one in search.pending])
-        found.append([search.index.scores.mean.tolist(), search.index.scores.variance.tolist()])
-    assert found[0] == found[1]
-
-
-def test_a_node_made_between_a_reward_and_the_next_look_is_right():
-    """An incremental update must not reach a node that knows the reward already."""
-    problem = ds.problems.Subsets(6, 2, reward=sum)
-    found = []
-    for first in (True, False):
-        scores = ds.posterior.WeightScores(ds.covariances.Overlap.of(problem), 0.1)
-        scores.track([frozenset({0, 1})])
-        if first:
-            scores.track([frozenset({1, 2})])
-        scores.condition(0, 3.0)
-        if not first:
-            scores.track([frozenset({1, 2})])
-        found.append([*scores.mean, *scores.variance])
-    assert found[0] == pytest.approx(found[1], rel=1e-12)
-
-
-class Paints:
-    """Counts of three paints: states without codes, so that a descent and climbs take turns."""
-
-    def root(self):
-        return (0, 0, 0)
-
-    def actions(self, state):
-        return [0, 1, 2] if sum(state) < 3 else []
-
-    def step(self, state, action):
-        return tuple(count + (paint == action) for paint, count in enumerate(state))
-
-    def items(self, state):
-        return [(paint, number) for paint, count in enumerate(state) for number in range(count)]
-
-    def reward(self, leaf):
-        return -float((leaf[0] - 2) ** 2 + leaf[1])
-
-
-def test_a_turn_in_which_no_leaf_was_left_is_given_back(tmp_path):
-    search = ds.Search.default(Paints(), initial=2, seed=0, journal=tmp_path / "run.db")
+def test_an_ask_that_finds_no_leaf_does_not_count(tmp_path):
+    search = default(few(), storage=tmp_path / "run.db")
     asked = search.ask(30)
     for proposal in asked[3:]:
-        search.tell(proposal, search.problem.reward(proposal.leaf))
+        search.tell(proposal, total(proposal.leaf))
     for _ in range(2):
         with pytest.raises(ds.SearchExhausted):
             search.ask()
     search.forget(asked[0])
-    search.forget(asked[1])
     search.close()
-    again = ds.Search.resume(tmp_path / "run.db", Paints())
-    assert again.portfolio.state == search.portfolio.state
-    assert again.asked == search.asked
-    again.data.offered.clear()
-    assert again.ask(2) == search.ask(2)
-    again.close()
-
-
-def test_beliefs_are_read_anew_after_rewards_were_settled():
-    search = ds.Search.default(Sum(), initial=10, seed=0)
-    for proposal in search.ask(4):
-        search.tell(proposal, search.problem.reward(proposal.leaf))
-    leaf, reward = search.history[0].leaf, search.history[0].reward
-    search.belief(leaf)
-    search.settle()
-    assert search.belief(leaf).g.mean == pytest.approx(reward, abs=0.05)
-    assert search.belief(leaf).v.mean == pytest.approx(reward, abs=0.05)
-
-
-REPORTED = json.loads((Path(__file__).parent / "attacks" / "reported.json").read_text())
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("failure", REPORTED, ids=lambda failure: f"{failure['kind']} {failure['seed']}")
-def test_sequences_that_were_reported_once_keep_the_promises(failure):
-    """What a run of a million operations reported, operation by operation: seeds mean others elsewhere."""
-    state = machine_of(failure["kind"], Counter())()
-    names = {"state": state, "Fault": Fault, "Decimal": Decimal, "np": np}
-    for step in failure["steps"]:
-        if step.startswith("state."):
-            eval(step, names)
-
-
-def test_reported_sequences_are_there():
-    assert len(REPORTED) == 25
+    with closing(ds.Search.resume(tmp_path / "run.db", few())) as again:
+        assert (again.portfolio.state, again.asked) == (search.portfolio.state, search.asked)
+        offered = again.ask(len(again.pending))
+        assert offered == asked[1:3]
+        with suppress(ds.SearchExhausted):
+            assert again.ask() == search.ask()
