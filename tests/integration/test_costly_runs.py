@@ -1,4 +1,4 @@
-"""Costly steps in workers, with a journal, on the page; how well the search does, and whether it is right."""
+"""Costly steps in workers, with storage, on the page; how well the search does, and whether it is right."""
 
 import itertools
 import json
@@ -10,10 +10,9 @@ import pytest
 
 import dagsearch as ds
 from dagsearch.cli.entry import main
-from dagsearch.journal.journal import read_events
-from dagsearch.journal.record import Record
 from dagsearch.report.view import Viewed
-from support.steps import BitPasses, Crashing, Language, Merit
+from support.runs import record
+from support.steps import BitPasses, Crashing, Language, Merit, Samples
 
 
 def rewards(result):
@@ -42,9 +41,9 @@ def test_one_worker_takes_the_steps_of_the_calling_process():
 def test_a_resumed_search_is_the_uninterrupted_one_and_takes_no_step_again(tmp_path, make, cut):
     whole = ds.search(make(3), 90, seed=4)
     path = tmp_path / "run.db"
-    ds.search(make(3), cut, seed=4, journal=path)
+    ds.search(make(3), cut, seed=4, storage=path)
     problem = make(3)
-    resumed = ds.search(problem, 90, journal=path)
+    resumed = ds.search(problem, 90, storage=path)
     assert resumed.history == whole.history
     assert (resumed.best_path, resumed.best_reward) == (whole.best_path, whole.best_reward)
     assert len(problem.taken) == 90 - cut
@@ -72,7 +71,7 @@ def test_where_only_the_end_tells_more_is_found_than_at_random():
 
 def test_pending_and_failed_steps_are_resumed(tmp_path):
     path, problem = tmp_path / "run.db", BitPasses(2)
-    search = ds.StepSearch(problem, seed=0, journal=path)
+    search = ds.StepSearch(problem, seed=0, storage=path)
     for _ in range(30):
         proposal = search.ask()
         search.tell(proposal, problem.expand(*proposal.leaf), note={"n": 1})
@@ -97,12 +96,12 @@ def test_pending_and_failed_steps_are_resumed(tmp_path):
 def test_what_an_iterator_named_is_resumed(tmp_path, cut):
     whole = ds.search(Samples(), 100, seed=1)
     path, before = tmp_path / "run.db", Samples()
-    ds.search(before, cut, seed=1, journal=path)
+    ds.search(before, cut, seed=1, storage=path)
     problem = Samples()
     search = ds.StepSearch.resume(path, problem)
     assert (problem.drawn, problem.taken) == (0, [])
     search.close()
-    resumed = ds.search(problem, 100, seed=1, journal=path)
+    resumed = ds.search(problem, 100, seed=1, storage=path)
     assert resumed.history == whole.history
     assert resumed.stopped == whole.stopped
     assert len(problem.taken) == len(whole.history) - len(before.taken)
@@ -111,9 +110,9 @@ def test_what_an_iterator_named_is_resumed(tmp_path, cut):
 def test_a_sampler_is_not_paid_again(tmp_path):
     path = tmp_path / "run.db"
     first = Samples(50, np.random.default_rng(1))
-    ds.search(first, 40, seed=0, journal=path)
+    ds.search(first, 40, seed=0, storage=path)
     second = Samples(50, np.random.default_rng(2))
-    result = ds.search(second, 60, seed=0, journal=path)
+    result = ds.search(second, 60, seed=0, storage=path)
     assert second.drawn <= 20
     assert len(second.taken) == 20
     for one in result.history:
@@ -133,23 +132,23 @@ def test_an_iterator_may_name_the_same_action_again(tmp_path):
             return super().expand(text, chr(97 + zlib.crc32(f"{text}{self.taken.count(text)}".encode()) % 9))
 
     path = tmp_path / "run.db"
-    ds.search(Again(), 30, seed=0, journal=path)
+    ds.search(Again(), 30, seed=0, storage=path)
     problem = Again()
-    assert len(ds.search(problem, 50, seed=0, journal=path).history) == 50
+    assert len(ds.search(problem, 50, seed=0, storage=path).history) == 50
 
 
-def test_actions_of_an_iterator_must_fit_a_journal(tmp_path):
+def test_actions_of_an_iterator_can_be_stored(tmp_path):
     class Objects(Samples):
         def actions(self, text):
             yield object()
 
     assert ds.StepSearch(Objects(), seed=0).ask().state == ""
-    search = ds.StepSearch(Objects(), seed=0, journal=tmp_path / "run.db")
-    with pytest.raises(ds.ProblemError, match=r"the iterator names as actions of '' cannot be kept.*expand"):
+    search = ds.StepSearch(Objects(), seed=0, storage=tmp_path / "run.db")
+    with pytest.raises(ds.ProblemError, match=r"the iterator names as actions of '' cannot be stored.*expand"):
         search.ask()
 
 
-def test_actions_that_steps_say_themselves_are_kept_in_the_journal(tmp_path):
+def test_actions_that_steps_say_themselves_are_stored(tmp_path):
     class Own:
         calls = 0
 
@@ -162,28 +161,28 @@ def test_actions_that_steps_say_themselves_are_kept_in_the_journal(tmp_path):
             return ds.Step(after, value=float(after), actions=[("add", 1), ("add", 2)] if after < 9 else [])
 
     path = tmp_path / "run.db"
-    ds.search(Own(), 8, seed=0, journal=path)
-    result = ds.search(Own(), 14, seed=0, journal=path)
+    ds.search(Own(), 8, seed=0, storage=path)
+    result = ds.search(Own(), 14, seed=0, storage=path)
     assert Own.calls == len(result.history) == 14
     assert result.best_reward == 10.0
 
 
-def test_the_journal_of_another_problem_is_refused(tmp_path):
+def test_the_run_of_another_problem_is_refused(tmp_path):
     path = tmp_path / "run.db"
-    ds.search(BitPasses(0), 5, seed=0, journal=path)
-    with pytest.raises(ds.JournalError, match="another problem"):
-        ds.search(BitPasses(1), 9, seed=0, journal=path)
+    ds.search(BitPasses(0), 5, seed=0, storage=path)
+    with pytest.raises(ds.StorageError, match="another problem"):
+        ds.search(BitPasses(1), 9, seed=0, storage=path)
 
 
 @pytest.mark.parametrize("make", [BitPasses, Language])
 def test_show_and_the_page_tell_of_steps(tmp_path, make, capsys):
     path = tmp_path / "run.db"
-    result = ds.search(make(0), 60, seed=0, journal=path)
-    record = Record.of(read_events(path))
-    assert record.steps
-    assert record.evaluations == 60
-    assert record.told[record.best].reward == result.best_reward
-    view = Viewed("run", record).view()
+    result = ds.search(make(0), 60, seed=0, storage=path)
+    read = record(path)
+    assert read.steps
+    assert read.evaluations == 60
+    assert read.told[read.best].reward == result.best_reward
+    view = Viewed("run", read).view()
     assert view["evaluations"] == 60
     assert view["forecast"] == []
     assert len(view["best_leaf"]) == len(result.best_path)
@@ -245,9 +244,3 @@ def test_texts_are_as_good_as_those_of_a_beam_with_as_many_calls():
         greedy.append(found - beam(problem, 1)[1])
     assert np.mean(gaps) > -0.25
     assert np.mean(greedy) > 2.0
-
-
-def test_costly_steps_cannot_be_joined(tmp_path):
-    with pytest.raises(ValueError, match="join=True does not apply to costly steps"):
-        ds.search(Language(0, letters=4, length=3, sharp=2.0), 10, journal=tmp_path / "run.db", join=True)
-    assert not (tmp_path / "run.db").exists()

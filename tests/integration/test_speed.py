@@ -279,14 +279,14 @@ def test_a_figure_without_a_target_is_not_judged():
     assert Measurement("startup", [figure]).verdict(figure) is None
 
 
-def test_a_journal_can_be_kept_without_compilation(tmp_path):
+def test_a_run_can_be_stored_without_compilation(tmp_path):
     """As a debugger or a coverage tool wants it."""
     code = f"""
 import dagsearch as ds
 
 problem = ds.problems.Subsets(8, 3, reward=lambda chosen: float(sum(chosen)))
 path = {str(tmp_path / "run")!r}
-search = ds.Search.paper(problem, expansion=ds.expansions.OneChild(), journal=path, seed=0)
+search = ds.Search.paper(problem, expansion=ds.expansions.OneChild(), storage=path, seed=0)
 print(len(search.run(6).history))
 """
     environment = os.environ | {"NUMBA_DISABLE_JIT": "1"}

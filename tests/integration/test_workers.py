@@ -13,7 +13,6 @@ import pytest
 
 import dagsearch as ds
 from dagsearch.errors import EvaluationError
-from dagsearch.journal.journal import read_events
 from dagsearch.run.pools import PoolError, ProcessPool
 from dagsearch.run.processes import ProcessDied
 from support.problems import (
@@ -31,6 +30,7 @@ from support.problems import (
     value,
 )
 from support.processes import PATIENCE, alive, environment, running, wait_until
+from support.runs import events
 
 LEAVES = [
     frozenset({0, 1, 2, 3}),
@@ -97,11 +97,11 @@ def test_a_process_that_dies_does_its_work_again(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("journal", [False, True])
-def test_a_leaf_that_kills_its_process_is_skipped(tmp_path, journal):
+@pytest.mark.parametrize("stored", [False, True])
+def test_a_leaf_that_kills_its_process_is_skipped(tmp_path, stored):
     problem = Poisoned(tmp_path / "begun")
     (tmp_path / "begun").mkdir()
-    path = {"journal": tmp_path / "run.db"} if journal else {}
+    path = {"storage": tmp_path / "run.db"} if stored else {}
     result = search_of(problem, **path).run(15, n_jobs=2, on_error="skip")
     assert all(15 not in evaluation.leaf for evaluation in result.history)
     begun = problem.begun()
@@ -114,7 +114,7 @@ def test_a_leaf_that_kills_its_process_is_skipped(tmp_path, journal):
 @pytest.mark.slow
 def test_a_leaf_that_kills_its_process_is_named_and_left_out_later(tmp_path):
     (tmp_path / "begun").mkdir()
-    search = search_of(Poisoned(tmp_path / "begun"), journal=tmp_path / "run.db")
+    search = search_of(Poisoned(tmp_path / "begun"), storage=tmp_path / "run.db")
     with pytest.raises(EvaluationError, match=r"15.*killed by SIGKILL") as caught:
         search.run(200, n_jobs=2)
     told = len(search.history)
@@ -134,7 +134,7 @@ def rewards_of_others(search):
 @pytest.mark.parametrize("waits", [True, False])
 @pytest.mark.parametrize("how", ["return", "raise", "exit", "exec", "interrupt"])
 def test_a_process_that_an_evaluation_forks_does_not_answer_for_its_worker(how, waits, tmp_path):
-    search = search_of(Forking(how, waits), journal=tmp_path / "run.db")
+    search = search_of(Forking(how, waits), storage=tmp_path / "run.db")
     search.run(12, n_jobs=2)
     search.close()
     assert rewards_of_others(search) == []
@@ -146,7 +146,7 @@ def test_a_process_that_an_evaluation_forks_does_not_answer_for_its_worker(how, 
 
 @pytest.mark.parametrize("how", ["return", "raise", "exec"])
 def test_a_process_that_an_evaluation_forks_does_not_continue_the_search(how, tmp_path, capfd):
-    search, process = search_of(Forking(how), journal=tmp_path / "run.db"), os.getpid()
+    search, process = search_of(Forking(how), storage=tmp_path / "run.db"), os.getpid()
     try:
         search.run(3)
         with ThreadPoolExecutor(2) as executor:
@@ -165,7 +165,7 @@ KILLED = """
 import sys
 import dagsearch as ds
 from support.problems import Slow
-ds.search(Slow(sys.argv[1]), 4, journal=sys.argv[2], seed=0, **eval(sys.argv[3]))
+ds.search(Slow(sys.argv[1]), 4, storage=sys.argv[2], seed=0, **eval(sys.argv[3]))
 """
 
 
@@ -178,14 +178,14 @@ def test_kills_of_the_search_do_not_count_against_the_leaf_that_was_evaluated(wh
     for begun in range(1, 5):
         with running(command, env=environment()) as run:  # which is killed in the end
             wait_until(lambda: len(problem.begun()) >= begun * where.get("n_jobs", 1), run)  # noqa: B023
-    pending = [event.content["leaf"] for event in read_events(path) if event.kind == "ask"]
+    pending = [event.body["leaf"] for event in events(path, "ask")]
     assert len(pending) == where.get("n_jobs", 1)
     problem.open()
-    result = ds.search(problem, 4, journal=path, **where)
+    result = ds.search(problem, 4, storage=path, **where)
     evaluated = [sorted(evaluation.leaf) for evaluation in result.history]
     assert len(evaluated) == 4
     assert all(sorted(leaf) in evaluated for leaf in pending)
-    assert [event for event in read_events(path) if event.kind == "forget"] == []
+    assert events(path, "forget") == []
     assert "the last 4 runs ended without a reward" in caplog.text
     assert "n_jobs=1" in caplog.text
 
@@ -194,7 +194,7 @@ def test_kills_of_the_search_do_not_count_against_the_leaf_that_was_evaluated(wh
 def test_a_leaf_that_kills_every_worker_is_given_up_in_a_resumed_run_too(tmp_path):
     (tmp_path / "begun").mkdir()
     problem, path = Poisoned(tmp_path / "begun"), tmp_path / "run.db"
-    search = search_of(problem, journal=path)
+    search = search_of(problem, storage=path)
     search.propose(POISONED, sorted(POISONED))
     search.close()
     search = ds.Search.resume(path, problem)
