@@ -142,13 +142,10 @@ def search(
         if isinstance(run, Search):
             given.tell(run)
         total = budget + run.data.known
-        if run.log.steering is not None or run.spent < total:
-            steps = until(cast(Search, run), total, stop, **execution)
-            with shown_progress(progress, run.history, total, sign, has_costly_steps(problem)) as bar:
-                for evaluation in steps:
-                    bar.update(sign * evaluation.best_reward)
-        else:
-            run.data.stopped = "budget"
+        steps = until(cast(Search, run), total, stop, **execution)
+        with shown_progress(progress, run.history, total, sign, has_costly_steps(problem)) as bar:
+            for evaluation in steps:
+                bar.update(sign * evaluation.best_reward)
         return log_if_poor(run.result())
     except Exception as error:
         if getattr(error, "result", None) is None:

@@ -334,8 +334,7 @@ class Search(Session[Proposal]):
                 "or it is no leaf that may be evaluated. Give the actions from the root to the leaf"
             )
         self.index.leaf(leaf)  # raises if it is none
-        number = self.log.asked(proposal, None, note)
-        assert number is not None, "nobody else claims what a user proposes"
+        number = cast(int, self.log.asked(proposal, None, note))  # nobody else claims what a user proposes
         return self.add_pending(replace(proposal, number=number))
 
     @one_thread()

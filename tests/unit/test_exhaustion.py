@@ -409,6 +409,24 @@ def test_actions_that_come_and_go_are_refused():
         ds.search(word(lambda: ["a", "b"][: 1 + next(turns) % 2]), 3)
 
 
+@pytest.mark.parametrize("letters", [lambda: {"a", "b"}, lambda: {"a": 1}, lambda: iter("ab"), lambda: None])
+def test_actions_without_an_order_are_refused(letters):
+    with pytest.raises(ds.ProblemError, match="must be a list, tuple or range, always in the same order"):
+        ds.search(word(letters), 3)
+
+
+def test_actions_in_another_order_are_refused():
+    turns = iter(range(1_000))
+    with pytest.raises(ds.ProblemError, match=r"actions\(''\) changes from call to call: \['a', 'b'\], then"):
+        ds.search(word(lambda: ["a", "b"][:: 1 - 2 * (next(turns) % 2)]), 3)
+
+
+def test_actions_that_come_and_go_are_refused():
+    turns = iter(range(1_000))
+    with pytest.raises(ds.ProblemError, match="changes from call to call"):
+        ds.search(word(lambda: ["a", "b"][: 1 + next(turns) % 2]), 3)
+
+
 class Letter:
     """Equal to nothing but itself."""
 

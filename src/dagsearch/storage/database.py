@@ -410,8 +410,8 @@ class PostgreSQL(Database):
         self._url, self._errors, self._busy = url, (psycopg.Error,), (psycopg.OperationalError,)
         try:
             known = psycopg.conninfo.conninfo_to_dict(url)
-        except psycopg.Error as error:
-            raise StorageError(f"storage is not a valid URL of PostgreSQL ({error})") from None
+        except psycopg.Error:  # whose text may hold a password
+            raise StorageError("storage must be like postgresql://user@host/database") from None
         super().__init__(f"postgresql://{known.get('host', '')}/{known.get('dbname', '')}", write)
 
     def _connect(self) -> Any:
