@@ -166,7 +166,7 @@ def test_failures_of_one_process_count_for_all(start, storage):
     assert results[0]["known"] == results[1]["known"]
 
 
-# Searches of one process that take part in one run, one step at a time -----------------------------------------
+# Searches of one process that take part in one run, one step at a time ---------------------------------
 
 
 @pytest.fixture
@@ -317,7 +317,7 @@ def test_an_unattended_heart_is_a_death(join, monkeypatch):
     assert second.ask() == proposal
 
 
-# Steering ------------------------------------------------------------------------------------------------------
+# Steering ----------------------------------------------------------------------------------------------
 
 
 def send(storage, action, value=None, spent=0):
@@ -478,11 +478,13 @@ def test_a_forged_request_harms_no_run_that_was_not_steered(body, tmp_path):
 
 
 def test_workers_are_seen_by_readers(tmp_path):
-    with closing(
-        ds.Search.default(Pairs(Evaluations(tmp_path)), seed=0, storage=tmp_path / "run.db")
-    ) as search:
-        with closing(database_of(tmp_path / "run.db")) as database:
-            assert list(database.silence("run")) == [search.log.worker]
-            assert search.log.worker.split()[-2] == str(os.getpid())
+    with (
+        closing(
+            ds.Search.default(Pairs(Evaluations(tmp_path)), seed=0, storage=tmp_path / "run.db")
+        ) as search,
+        closing(database_of(tmp_path / "run.db")) as database,
+    ):
+        assert list(database.silence("run")) == [search.log.worker]
+        assert search.log.worker.split()[-2] == str(os.getpid())
     with closing(database_of(tmp_path / "run.db")) as database:
         assert database.silence("run") == {}

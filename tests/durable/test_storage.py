@@ -34,6 +34,9 @@ from support.searches import SEARCHES, linear_subsets, methods_of_the_experiment
 from support.steps import BitPasses, Language, Samples
 
 StorageError = ds.StorageError
+BREAK = (  # every connection but the own one
+    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND usename = 'postgres'"
+)
 
 
 def default(problem, storage=None, **more):
@@ -56,7 +59,7 @@ def told(storage):
     ]
 
 
-# Resumed is uninterrupted -------------------------------------------------------------------------------
+# Resumed is uninterrupted -----------------------------------------------------------------------
 
 
 class Own:
@@ -239,7 +242,7 @@ def test_the_record_of_a_noisy_run_recommends_what_the_result_does(seed, tmp_pat
     assert read.best_reward == pytest.approx(result.best_reward)
 
 
-# Failures ------------------------------------------------------------------------------------------------
+# Failures ----------------------------------------------------------------------------------------
 
 
 def test_failures_are_stored_count_and_are_not_evaluated_again(storage):
@@ -271,7 +274,7 @@ def test_a_failure_that_is_told_as_a_reward_keeps_its_text(storage):
     assert (len(result.history), read.spent) == (20, 20)
 
 
-# Several runs in one database, and the way out of it ------------------------------------------------------
+# Several runs in one database, and the way out of it ----------------------------------------------
 
 
 def test_a_database_holds_several_runs_by_name(storage):
@@ -280,7 +283,7 @@ def test_a_database_holds_several_runs_by_name(storage):
     assert ds.search(Sum(), 6, storage=storage, name="one").history == first.history
     with pytest.raises(StorageError, match=r"several runs: name one of them with name=… .'one', 'two'"):
         ds.search(Sum(), 9, storage=storage)
-    with pytest.raises(StorageError, match="has no run named 'three'"):
+    with pytest.raises(StorageError, match=r"has no run named 'three'"):
         ds.Search.resume(storage, Sum(), name="three")
     with pytest.raises(ValueError, match="give storage="):
         ds.search(Sum(), 9, name="one")
@@ -312,7 +315,7 @@ def test_lines_that_are_no_run_write_nothing(lines, storage, fresh):
         assert database.runs() == []
 
 
-# Readers --------------------------------------------------------------------------------------------------
+# Readers ------------------------------------------------------------------------------------------
 
 
 def test_a_reader_that_may_only_read_sees_a_search_write(storage):
@@ -327,7 +330,7 @@ def test_a_reader_that_may_only_read_sees_a_search_write(storage):
     search.close()
 
 
-# What is refused ------------------------------------------------------------------------------------------
+# What is refused ----------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -512,7 +515,7 @@ def test_what_cannot_be_storage_is_named(storage, words, tmp_path, monkeypatch):
 
 
 def test_a_missing_run_is_not_made_by_resuming_it(tmp_path):
-    with pytest.raises(StorageError, match="there is no run .*it does not exist"):
+    with pytest.raises(StorageError, match=r"there is no run .*it does not exist"):
         ds.Search.resume(tmp_path / "missing.db", Sum())
     assert os.listdir(tmp_path) == []
 
@@ -597,7 +600,7 @@ def test_a_state_that_cannot_be_stored_stops_the_search_and_the_run_is_good(tmp_
     with pytest.raises(ds.ProblemError, match="give the problem encode"):
         search.run(243)
     assert search.history
-    with pytest.raises(StorageError, match="open the search from .* again"):
+    with pytest.raises(StorageError, match=r"open the search from .* again"):
         search.ask()
     search.close()
     again = ds.Search.resume(tmp_path / "run.db", Partly())
@@ -605,7 +608,7 @@ def test_a_state_that_cannot_be_stored_stops_the_search_and_the_run_is_good(tmp_
     again.close()
 
 
-# Nothing that is read is executed ---------------------------------------------------------------------------
+# Nothing that is read is executed -------------------------------------------------------------------
 
 HOSTILE = [
     "__import__('os').system('touch executed')",
@@ -620,7 +623,7 @@ HOSTILE = [
 
 def test_hostile_strings_are_only_strings(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    problem = ds.problems.Choices({text: HOSTILE for text in HOSTILE[:2]}, reward=len)
+    problem = ds.problems.Choices(dict.fromkeys(HOSTILE[:2], HOSTILE), reward=len)
     search = default(problem, "run.db", name="'; DROP TABLE run; --")
     for text in HOSTILE:
         search.tell(search.ask(), 1.0, note={text: text})
@@ -661,10 +664,10 @@ def with_errors(act, *given):
     try:
         act(*given)
     except StorageError as error:
-        assert "\n" not in str(error)
+        assert "\n" not in str(error)  # noqa: PT017
 
 
-# When nothing can be written ----------------------------------------------------------------------------------
+# When nothing can be written --------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -742,8 +745,7 @@ def test_a_server_that_is_gone_stops_the_search_and_names_the_reward(postgres, m
     with monkeypatch.context() as patched:
         patched.setattr(search.log.database, "_url", where)
         with psycopg.connect(storage, autocommit=True) as connection:
-            mine = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND datname = %s"
-            connection.execute(mine, [connection.info.dbname])
+            connection.execute(BREAK)
         with pytest.raises(StorageError):
             search.tell(proposal, 0.25)
     search.close()
@@ -760,8 +762,7 @@ def test_a_connection_that_breaks_is_made_again(postgres):
     for _ in range(3):
         search.run(3)
         with psycopg.connect(storage, autocommit=True) as connection:
-            mine = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND datname = %s"
-            connection.execute(mine, [connection.info.dbname])
+            connection.execute(BREAK)
     search.run(3)
     search.close()
     assert len(events(storage, "tell")) == 12
@@ -779,7 +780,7 @@ def test_several_processes_on_a_network_file_system_are_refused(tmp_path, monkey
     finished(ds.Search.resume(tmp_path / "run.db", Sum()), 8)  # one at a time is well
 
 
-# Interrupted halfway ------------------------------------------------------------------------------------------
+# Interrupted halfway ----------------------------------------------------------------------------------
 
 
 def test_ctrl_c_while_hyperparameters_are_learnt_harms_neither_search_nor_run(tmp_path, monkeypatch):

@@ -116,7 +116,7 @@ def test_a_small_run_writes_flags_and_continues(tmp_path, monkeypatch, capsys):
     subprocess.run(compiled, check=True)
 
 
-def test_a_journal_of_another_measure_is_refused(tmp_path):
+def test_a_run_of_another_measure_is_refused(tmp_path):
     compiler = Compiler(SORT)
     one, other = (Measured(compiler, measure).identity() for measure in ("size", "time"))
     assert one != other

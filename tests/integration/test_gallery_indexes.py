@@ -11,6 +11,7 @@ import numpy as np
 import psycopg
 import pytest
 
+from dagsearch.errors import StorageError
 from experiments.gallery.indexes.__main__ import main
 from experiments.gallery.indexes.candidates import Index, candidates, read_workload
 from experiments.gallery.indexes.data import load
@@ -19,6 +20,7 @@ from experiments.gallery.indexes.planner import open_planner
 from experiments.gallery.indexes.server import connected, embedded
 from experiments.harness.evaluations import BudgetSpent, Evaluations
 from support.processes import environment, running, wait_until
+from support.runs import events
 
 pytestmark = pytest.mark.slow
 
@@ -134,7 +136,7 @@ def test_indexes_are_alike_by_table_first_column_and_columns():
     assert matrix[0, 2] > matrix[1, 2] > matrix[2, 3] > matrix[2, 4] == 0.0
 
 
-def test_a_journal_is_refused_if_the_costs_are_others(connection):
+def test_a_run_is_refused_if_the_costs_are_others(connection):
     indexes = candidates(connection, QUERIES)
     with open_planner(connection, QUERIES, indexes) as planner:
         one = index_choice(planner, 2, 1e9, Saving(planner)).identity()
@@ -175,9 +177,17 @@ def open_folder():
         yield Path(name)
 
 
+def told_in(path):
+    """Number of rewards of a run, which may not have begun."""
+    try:
+        return len(events(path, "tell"))
+    except StorageError:
+        return 0
+
+
 @pytest.mark.usefixtures("interruptible")
 def test_an_interrupted_run_stops_its_server_and_continues(open_folder, tmp_path):
-    """Ctrl-C in the middle; then the same command finishes from the journal."""
+    """Ctrl-C in the middle; then the same command finishes the stored run."""
     command = [
         sys.executable,
         "-m",
@@ -189,13 +199,13 @@ def test_an_interrupted_run_stops_its_server_and_continues(open_folder, tmp_path
         str(tmp_path),
     ]
     variables = environment(TMPDIR=str(open_folder))
-    journal = tmp_path / "run.journal"
+    path = tmp_path / "run.db"
     with running([*command, "--budget", "30"], cwd=ROOT, env=variables) as process:
-        wait_until(lambda: journal.exists() and b'"tell"' in journal.read_bytes(), process)
+        wait_until(lambda: told_in(path) > 0, process)
         process.send_signal(signal.SIGINT)
         process.wait()
     assert list(open_folder.iterdir()) == []
-    told = journal.read_bytes().count(b'"tell"')
+    told = told_in(path)
     done = subprocess.run(
         [*command, "--budget", "12"], cwd=ROOT, env=variables, capture_output=True, text=True, check=True
     )
@@ -208,9 +218,9 @@ def test_an_interrupted_run_stops_its_server_and_continues(open_folder, tmp_path
 
 def test_a_killed_run_leaves_no_server(open_folder, tmp_path):
     command = [sys.executable, "-m", "experiments.gallery.indexes", "--small", "--out", str(tmp_path)]
-    journal = tmp_path / "run.journal"
+    path = tmp_path / "run.db"
     with running(command, cwd=ROOT, env=environment(TMPDIR=str(open_folder))) as process:
-        wait_until(lambda: journal.exists() and b'"tell"' in journal.read_bytes(), process)
+        wait_until(lambda: told_in(path) > 0, process)
         (socket,) = open_folder.glob("*/.s.PGSQL.5432")
         process.kill()
         process.wait()

@@ -80,7 +80,7 @@ def test_a_program_that_prints_something_else_is_no_answer():
     assert problem.works(right)
 
 
-def test_a_journal_keeps_modules():
+def test_a_stored_run_keeps_modules():
     problem = PassOrder("hash", LLVM(EMBEDDED))
     again = problem.decode(problem.encode(problem.start))
     assert again == problem.start

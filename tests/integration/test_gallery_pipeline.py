@@ -77,7 +77,7 @@ def test_a_run_survives_ctrl_c_and_continues(tmp_path, capsys, monkeypatch):
     assert (predicted == load("wine").target).mean() > 0.8
 
 
-def test_a_table_of_your_own_has_its_own_journal(tmp_path, capsys):
+def test_a_table_of_your_own_has_its_own_run(tmp_path, capsys):
     table = load("diabetes")
     path = tmp_path / "mine.csv"
     table.features.assign(progress=table.target).head(120).to_csv(path, index=False)

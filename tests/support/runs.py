@@ -47,7 +47,7 @@ def restored(lines, copy, name=None):
 
 
 def cut_off(storage, count, copy):
-    """A copy of a run as it was after a number of events, as if its process had died then; all if ``None``."""
+    """A copy of a run as it was after a number of events, as if its process had died; all if ``None``."""
     lines = lines_of(storage)
     return restored(lines if count is None else lines[: count + 1], copy)
 
