@@ -35,7 +35,8 @@ from support.steps import BitPasses, Language, Samples
 
 StorageError = ds.StorageError
 BREAK = (  # every connection but the own one
-    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND usename = 'postgres'"
+    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+    "WHERE pid <> pg_backend_pid() AND usename = 'postgres'"
 )
 
 
@@ -309,7 +310,7 @@ def test_lines_that_are_no_run_write_nothing(lines, storage, fresh):
     if lines[-1:] == ["without an event"]:
         lines = lines_of(storage)
         del lines[2]
-    with pytest.raises(StorageError, match="not an exported run|is not JSON"):
+    with pytest.raises(StorageError, match=r"not an exported run|is not JSON"):
         restored(lines, copy := fresh())
     with closing(database_of(copy)) as database:
         assert database.runs() == []
