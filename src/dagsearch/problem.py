@@ -62,11 +62,11 @@ class Problem(Protocol):
     ``path_to(leaf) -> Sequence[Action]``
         Actions that lead from the root to a leaf; for a leaf that is given without them.
     ``encode(state)`` and ``decode(encoded)``
-        Convert a state to types that JSON has, and back, for a journal. States made of numbers, text, tuples
+        Convert a state to types that JSON has, and back, for storage. States made of numbers, text, tuples
         and frozensets need neither.
     ``identity() -> str``
         Distinguishes the problem from others with the same states, for example by a digest of its data, so
-        that a journal of another problem is refused.
+        that a stored run of another problem is refused.
     ``covariance: dagsearch.covariances.Covariance``
         The covariance to use unless another one is given.
 

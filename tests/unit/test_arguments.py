@@ -14,7 +14,7 @@ from dagsearch._internal.texts import shortened, shown
 from dagsearch.errors import EvaluationError, RewardError
 from dagsearch.sklearn import DAGSearchSelector, FailedSubsetsWarning
 from support.problems import Sum
-from support.stored import events_of
+from support.runs import events
 
 HUGE = 10**400  # too large for a float
 ENDLESS = 10**5000  # has more digits than Python converts to text
@@ -88,7 +88,7 @@ def test_the_constructor_names_them_too(name, value):
 )
 def test_rules_for_stopping_may_be_numbers_of_any_library(name, value, stored, tmp_path):
     ds.search(Sum(), 4, storage=tmp_path / "run.db", seed=0, **{name: value})
-    (run,) = [event for event in events_of(tmp_path / "run.db") if event.kind == "run"]
+    (run,) = [event for event in events(tmp_path / "run.db") if event.kind == "run"]
     assert run.body["stop"] == {name: stored}
 
 
@@ -184,14 +184,14 @@ class Verbose(Sum):
 
 
 @pytest.mark.parametrize("where", [{}, {"n_jobs": 1}])
-def test_the_journal_holds_both_ends_of_a_long_error(where, tmp_path):
+def test_the_run_holds_both_ends_of_a_long_error(where, tmp_path):
     path = tmp_path / "run.db"
     search = ds.Search.default(Verbose(), initial=4, seed=0, storage=path)
     search.propose(frozenset({0, 1, 2, 15}), (0, 1, 2, 15))
     search.data.offered.extend(search.pending)
     search.run(3, on_error="skip", **where)
     search.close()
-    failed = [event.body["note"] for event in events_of(path) if event.kind == "forget"]
+    failed = [event.body["note"] for event in events(path) if event.kind == "forget"]
     assert failed[0]["failure"].startswith("RuntimeError: begin xxx")
     assert failed[0]["failure"].endswith("xxx end")
     assert path.stat().st_size < 100_000
@@ -220,6 +220,6 @@ def test_a_selection_holds_both_ends_of_a_long_error(tmp_path):
     selector = DAGSearchSelector(Failing(), n_features_to_select=2, budget=12, cv=2, storage=path)
     with pytest.warns(FailedSubsetsWarning):
         selector.fit(data, data[:, 1])
-    failures = [json.dumps(event.body) for event in events_of(path) if "begin xxx" in json.dumps(event.body)]
+    failures = [json.dumps(event.body) for event in events(path) if "begin xxx" in json.dumps(event.body)]
     assert failures
     assert all(len(failure) < 10_000 for failure in failures)

@@ -121,7 +121,7 @@ def test_random_leaves_are_those_of_random_play(make):
 
 
 @KINDS
-def test_states_go_to_a_journal_and_to_other_processes(make):
+def test_states_go_to_storage_and_to_other_processes(make):
     problem = make()
     for state in all_states(problem):
         assert problem.decode(problem.encode(state)) == state
@@ -140,7 +140,7 @@ def test_states_go_to_a_journal_and_to_other_processes(make):
         lambda reward: Sequences("ab", 3, reward),
     ],
 )
-def test_a_journal_does_not_continue_with_a_reward_that_says_it_has_other_data(make, tmp_path):
+def test_a_stored_run_does_not_continue_with_a_reward_that_says_it_has_other_data(make, tmp_path):
     class Reward:
         def __init__(self, data):
             self.data = data
@@ -158,7 +158,7 @@ def test_a_journal_does_not_continue_with_a_reward_that_says_it_has_other_data(m
 
 
 @KINDS
-def test_a_journal_resumes(make, tmp_path):
+def test_a_stored_run_resumes(make, tmp_path):
     whole = ds.search(make(), budget=12, seed=1)
     ds.search(make(), budget=6, seed=1, storage=tmp_path / "j")
     resumed = ds.search(make(), budget=6, seed=1, storage=tmp_path / "j")
@@ -253,7 +253,7 @@ def test_every_leaf_can_be_told_as_a_person_writes_it(make):
         assert search.belief(written) == search.belief(leaf)
 
 
-def test_a_complete_subset_is_a_frozenset_and_a_journal_holds_a_sorted_list():
+def test_a_complete_subset_is_a_frozenset_and_storage_holds_a_sorted_list():
     problem = Subsets(["b", "a", "c"], 2, lambda chosen: len(chosen & {"a", "b"}))
     leaf = ds.search(problem, budget=3, seed=0).best_state
     assert type(leaf) is frozenset

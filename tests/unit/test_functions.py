@@ -12,8 +12,8 @@ import pytest
 
 import dagsearch as ds
 from dagsearch.problems import Decision, FunctionProblem
+from support.runs import events
 from support.small import CoinFlips
-from support.stored import events_of
 
 
 class Counted:
@@ -295,7 +295,7 @@ def test_noise_is_learnt_and_all_of_it_works_by_ask_and_tell():
     assert search.result().best_state == {"x": 9}
 
 
-def test_a_journal_does_not_continue_with_a_function_that_says_it_is_another(tmp_path):
+def test_a_stored_run_does_not_continue_with_a_function_that_says_it_is_another(tmp_path):
     class Scaled:
         def __init__(self, factor):
             self.factor = factor
@@ -312,9 +312,9 @@ def test_a_journal_does_not_continue_with_a_function_that_says_it_is_another(tmp
     assert len(ds.maximize(Scaled(1), budget=4, seed=0, storage=tmp_path / "j").history) == 4
 
 
-def test_a_journal_holds_names_and_values(tmp_path):
+def test_a_stored_run_holds_names_and_values(tmp_path):
     ds.maximize(conditional, budget=5, seed=0, storage=tmp_path / "j")
-    text = json.dumps([event.body for event in events_of(tmp_path / "j")])
+    text = json.dumps([event.body for event in events(tmp_path / "j")])
     assert '["pre", "none"]' in text or '["pre", "pca"]' in text
     with pytest.raises(ds.StorageError, match="its identity was conditional, and is straight"):
         ds.maximize(straight, budget=6, seed=0, storage=tmp_path / "j")

@@ -9,7 +9,7 @@ import pytest
 import dagsearch as ds
 from dagsearch.run.given import Given
 from dagsearch.storage.database import Database
-from support.stored import events_of
+from support.runs import events
 
 
 def product(choose):
@@ -146,7 +146,7 @@ def test_patience_does_not_count_known_results():
     assert (result.stopped, len(result.history)) == ("patience", 25)
 
 
-# With a journal ----------------------------------------------------------------------------------------
+# With storage ------------------------------------------------------------------------------------------
 
 KNOWN = [({"a": 2, "b": 3}, 6.0), ({"a": 1, "b": 1}, 1.0), ({"a": 5, "b": 0}, 0.0)]
 START = [{"a": 4, "b": 4}, {"a": 2, "b": 3}, {"a": 0, "b": 9}]
@@ -164,8 +164,8 @@ def test_a_run_that_was_killed_anywhere_goes_on_as_if_it_had_not_been(tmp_path, 
     assert [dict(one.leaf) for one in whole.history[:5]] == [leaf for leaf, _ in KNOWN] + [START[0], START[2]]
     uninterrupted = tmp_path / "whole.db"
     ds.search(problem, 12, storage=uninterrupted, **settings)
-    events = len(events_of(uninterrupted))
-    for last in range(1, events):
+    written = len(events(uninterrupted))
+    for last in range(1, written):
         path, append = tmp_path / f"{last}.db", Database.append
 
         def dying(self, *event, last=last, append=append):
@@ -189,7 +189,7 @@ def test_the_budget_of_a_continued_run_does_not_count_known_results(tmp_path):
     assert (len(result.history), sum(one.known for one in result.history)) == (10, 4)
     assert (result.history[7].leaf, result.history[7].known) == (more[0], True)
     assert ds.search(problem, 6, storage=path).history == result.history  # not even if they are left out
-    assert [event.body["known"] for event in events_of(path) if "known" in event.body] == [True] * 4
+    assert [event.body["known"] for event in events(path) if "known" in event.body] == [True] * 4
 
 
 def test_a_leaf_that_failed_is_not_started_with_again(tmp_path):
@@ -226,7 +226,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_bad_input_is_named_in_one_line_before_a_journal_begins(name, tmp_path):
+def test_bad_input_is_named_in_one_line_before_a_run_begins(name, tmp_path):
     settings, message = BAD[name]
     for function in (ds.maximize, ds.minimize):
         with pytest.raises((ValueError, ds.DagSearchError), match=message) as caught:

@@ -74,7 +74,7 @@ def test_codes_of_a_partial_state_are_those_of_all_its_leaves_where_decided(make
 
 
 @KINDS
-def test_states_go_to_a_journal_and_to_other_processes(make):
+def test_states_go_to_storage_and_to_other_processes(make):
     problem = make()
     for state in all_states(problem):
         assert problem.decode(problem.encode(state)) == state
@@ -217,7 +217,7 @@ def test_leaves_that_cannot_be_are_refused():
 
 
 @KINDS
-def test_a_journal_resumes(make, tmp_path):
+def test_a_stored_run_resumes(make, tmp_path):
     whole = ds.search(make(), budget=12, seed=1)
     search = ds.Search.default(make(), initial=2, seed=1, storage=tmp_path / "j")
     search.run(5)

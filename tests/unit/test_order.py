@@ -11,7 +11,7 @@ import pytest
 import dagsearch as ds
 from dagsearch._internal.order import in_order
 from support.processes import PATIENCE, environment
-from support.stored import history
+from support.runs import history
 
 NAMES = ["alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "iota", "kappa"]
 
@@ -136,7 +136,7 @@ def test_a_run_does_not_depend_on_hashes(make, problem):
 
 
 @pytest.mark.parametrize("problem", [Bag(), Nested()])
-def test_a_journal_goes_on_exactly_where_hashes_are_others(tmp_path, caplog, problem):
+def test_a_stored_run_goes_on_exactly_where_hashes_are_others(tmp_path, caplog, problem):
     def search_of(path):
         return ds.Search.default(problem, initial=5, seed=0, storage=path)
 

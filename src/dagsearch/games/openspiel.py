@@ -179,7 +179,7 @@ class OpenSpielGame:
         return np.flatnonzero(observed).tolist()
 
     def encode(self, state: Position) -> list[int]:
-        """The moves that led to a position, for a journal."""
+        """The moves that led to a position, for storage."""
         return list(state.history)
 
     def decode(self, encoded: Sequence[int]) -> Position:

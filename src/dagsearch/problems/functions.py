@@ -42,7 +42,7 @@ class FunctionProblem(NamedChoices):
     function : callable
         Makes choices and computes a number. Which choices it makes, and from which options, must depend on
         earlier choices alone. If it has a method ``identity() -> str``, as an object with ``__call__`` may
-        have, a journal keeps that text and continues only with a function whose text is equal: a digest of
+        have, a stored run keeps that text and continues only with a function whose text is equal: a digest of
         its data, say. By default it is the function's name.
     minimize : bool
         Whether the result is to be as small as possible. The reward is then its negative.

@@ -109,7 +109,7 @@ class ListedProblem:
         return self._reward(leaf)  # type: ignore[no-any-return]
 
     def encode(self, state: Any) -> Any:
-        """The numbers of the items, for a journal."""
+        """The numbers of the items, for storage."""
         return [self._number[item] for item in state]
 
     def decode(self, encoded: Any) -> Any:

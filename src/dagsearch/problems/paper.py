@@ -46,7 +46,7 @@ class Synthetic(Subsets):
         return 1.0 / (self.k + 1) * Overlap.of(self, bias=1.0, private=0.0)
 
     def identity(self) -> str:
-        """A digest of the rewards, so that a journal of other rewards is recognised."""
+        """A digest of the rewards, so that a stored run of other rewards is recognised."""
         return hashlib.sha256(np.append(self._weights, self._constant).tobytes()).hexdigest()
 
     def _sum(self, leaf: Subset) -> float:
@@ -82,7 +82,7 @@ class DigitsPixels(Subsets):
         self._train, self._test, self._train_labels, self._test_labels = halves
 
     def identity(self) -> str:
-        """The split, so that a journal of another split is recognised."""
+        """The split, so that a stored run of another split is recognised."""
         return f"split {self.split}"
 
     def accuracy(self, pixels: Subset | range) -> float:

@@ -55,8 +55,6 @@ class Running:
     """When it was submitted, by ``time.monotonic()``."""
     late: bool = False
     """Whether it took longer than the timeout."""
-    note: dict[str, str] | None = None
-    """What the journal is to say about where its reward comes from."""
 
 
 class Pool(Protocol):

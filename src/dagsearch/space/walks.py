@@ -67,7 +67,7 @@ def shape_rng() -> np.random.Generator:
 
 
 def numbered(problem: Problem, actions: Sequence[Action]) -> list[int]:
-    """Each action of a path from the root as its index in ``problem.actions(state)``, for a journal.
+    """Each action of a path from the root as its index in ``problem.actions(state)``, for storage.
 
     Nothing where a leaf is known only when it has been evaluated: the leaf then says all.
     """

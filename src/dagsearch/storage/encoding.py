@@ -1,7 +1,7 @@
 """States as JSON and back, without anything executable; and what a leaf consists of, to be shown as text.
 
 JSON has neither tuples nor sets, of which states are made: both become objects with one tagged entry. A
-reader of a journal does not have the problem: how leaves are to be read is written with the settings.
+reader of a run does not have the problem: how leaves are to be read is written with the settings.
 """
 
 import json
@@ -23,7 +23,7 @@ from dagsearch.space import Space
 
 # Python neither writes nor reads whole numbers of many thousand digits, other readers none beyond floats.
 _LARGEST_BITS = 1024
-# Largest number of labels that a journal holds, of characters of a label or part, and of parts in one text.
+# Largest number of labels that are stored, of characters of a label or part, and of parts in one text.
 _MOST_LABELS, _LONGEST, _MOST_PARTS = 2000, 80, 60
 
 
@@ -142,7 +142,7 @@ class Part(NamedTuple):
 
 
 def parts_of(leaf: Any, form: str | None = None, labels: Sequence[str] | None = None) -> list[Part]:
-    """The parts of a leaf as a journal holds it.
+    """The parts of a leaf as it is stored.
 
     Parameters
     ----------
