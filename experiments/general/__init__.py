@@ -1,7 +1,9 @@
 """``python -m experiments benchmark general``: every kind of choice, against methods for any kind."""
 
+import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 from experiments.general import page
 from experiments.general.measures import Measures
@@ -59,9 +61,14 @@ def run(
         if METHODS[method].takes(TASKS[name].make(0))
         for n in numbers
     ]
-    rows = run_rounds(one_run, tasks, jobs, progress)
+    rows, kept = run_rounds(one_run, tasks, jobs, progress), dict[str, Any]()
     if keep is not None:
-        rows = [*_kept(keep, methods, problems), *rows]
+        earlier = _kept(keep, methods, problems)
+        about_them = json.loads((keep / f"{NAME}.json").read_text())
+        before = about_them.get("kept_from", about_them)
+        kept = {"methods": sorted({row.method for row in earlier}), "versions": before["versions"]}
+        kept |= {"commit": before.get("commit"), "note": before.get("kept", before.get("note"))}
+        rows = [*earlier, *rows]
     ran, stated = {row.method for row in rows}, {row.setting.partition(",")[0] for row in rows}
     about = {
         "seeds": len(numbers),
@@ -80,6 +87,7 @@ def run(
             if name in stated
         },
         "measured": "regret: 0 is the optimum or the best score known, 1 the mean score of random points",
+        **({"kept_from": kept} if kept else {}),
     }
     found = Measures(rows)
     return Outcome(NAME, rows, about, {NAME: page.draw(found), "front": page.draw_front(found)})

@@ -56,6 +56,6 @@ def test_every_table_has_one_place(parts):
         where = [texts[other] for other in (beyond if page in beyond else (page,))]
         for name in made:
             assert sum(text.count(f"<!-- {name} -->") for text in where) == 1, (page, name)
-    wanted = {"synthetic", "digits", "mnist", "tictactoe", "calibration", "batches", "portfolio", "load"}
+    wanted = {"synthetic", "digits", "mnist", "tictactoe", "calibration", "batches", "portfolio"}
     wanted |= {"selection", "standings", "overhead", "picture"}
     assert {name for page in beyond for name in parts[page]} == wanted

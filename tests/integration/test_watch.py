@@ -531,7 +531,7 @@ def test_a_file_that_is_no_database_is_named_in_one_line(tmp_path, capsys, monke
     ("where", "words"),
     [
         ("mysql://server/db", "must be a path or postgresql://"),
-        ("postgresql://[bad", "not a valid URL"),
+        ("postgresql://[bad", "must be like postgresql"),
         ("postgresql://127.0.0.1:1/db", "connection"),
     ],
 )
