@@ -1,7 +1,7 @@
 """``python -m experiments.storage``: runs of many processes, kills, and what storage costs.
 
 - ``storm``: eight processes share a run and are killed again and again; every finished evaluation is counted
-  from outside. SQLite and PostgreSQL (a server of its own, by pgserver).
+  from outside. ``storm_postgres``: the same in PostgreSQL, a server of its own, by pgserver.
 - ``crowd``: 50 processes with evaluations of a second, and 20 with evaluations of 10 ms, on one SQLite file.
 - ``pace``: rewards told per second, beside Optuna's storages, in turns.
 - ``long``: memory, size and time to resume after 20,000 evaluations.
@@ -11,7 +11,7 @@ Writes ``results/storage/NAME.json`` with the versions and the commit. ``--quick
 """
 
 import argparse
-import importlib.util
+import importlib
 import json
 import os
 import platform
@@ -23,8 +23,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -99,40 +98,35 @@ def counted(storage: str, log: Path) -> dict[str, Any]:
 # Measurements ----------------------------------------------------------------------------------------
 
 
-@contextmanager
-def databases(folder: Path) -> Iterator[dict[str, str]]:
-    """A file of SQLite and, where pgserver is installed, a server of PostgreSQL."""
-    found = {"SQLite": str(folder / "run.db")}
-    if importlib.util.find_spec("pgserver") is None:
-        yield found
-        return
+def storm(quick: bool, folder: Path) -> dict[str, Any]:
+    """Kill processes of a run in SQLite at random."""
+    return _storm(str(folder / "run.db"), quick, folder)
+
+
+def storm_postgres(quick: bool, folder: Path) -> dict[str, Any]:
+    """The same in PostgreSQL."""
     server_of: Any = importlib.import_module("pgserver").get_server
     with server_of(folder / "postgres") as server:
-        yield {**found, "PostgreSQL": server.get_uri()}
+        return _storm(server.get_uri(), quick, folder)
 
 
-def storm(quick: bool, folder: Path) -> dict[str, Any]:
-    """Kill processes of a run at random."""
+def _storm(storage: str, quick: bool, folder: Path) -> dict[str, Any]:
     processes, kills, budget = (3, 6, 60) if quick else (8, 300, 3_000)
-    found = {}
-    with databases(folder) as storages:
-        for kind, storage in storages.items():
-            log = folder / kind
-            log.touch()
-            rng, began, killed = random.Random(SEED), time.perf_counter(), 0
-            running = [start(storage, budget, 0.05, log) for _ in range(processes)]
-            while killed < kills and any(one.poll() is None for one in running):
-                time.sleep(rng.uniform(0.1, 0.6))
-                place = rng.randrange(processes)
-                if running[place].poll() is None:
-                    running[place].kill()
-                    killed += 1
-                running[place].wait()
-                running[place] = start(storage, budget, 0.05, log)
-            codes = [one.wait() for one in running]
-            seconds = time.perf_counter() - began
-            found[kind] = {"kills": killed, "exit codes": codes, "seconds": seconds, **counted(storage, log)}
-    return found
+    log = folder / "finished"
+    log.touch()
+    rng, began, killed = random.Random(SEED), time.perf_counter(), 0
+    running = [start(storage, budget, 0.05, log) for _ in range(processes)]
+    while killed < kills and any(one.poll() is None for one in running):
+        time.sleep(rng.uniform(0.1, 0.6))
+        place = rng.randrange(processes)
+        if running[place].poll() is None:
+            running[place].kill()
+            killed += 1
+        running[place].wait()
+        running[place] = start(storage, budget, 0.05, log)
+    codes = [one.wait() for one in running]
+    seconds = time.perf_counter() - began
+    return {"kills": killed, "exit codes": codes, "seconds": seconds, **counted(storage, log)}
 
 
 def crowd(quick: bool, folder: Path) -> dict[str, Any]:
@@ -249,7 +243,7 @@ def pending(quick: bool, folder: Path) -> dict[str, Any]:
     return {"pending": waiting, "rewards": rewards, "milliseconds of an ask": 1e3 * statistics.mean(took)}
 
 
-MEASUREMENTS = {one.__name__: one for one in (storm, crowd, pace, long, pending)}
+MEASUREMENTS = {one.__name__: one for one in (storm, storm_postgres, crowd, pace, long, pending)}
 
 
 def main() -> None:
