@@ -24,6 +24,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -67,15 +68,15 @@ def start(
 ) -> "subprocess.Popen[bytes]":
     """A process that takes part in a run."""
     arguments = [storage, str(budget), str(seconds), str(log), str(initial)]
-    errors = log.with_suffix(".errors").open("ab")
     command = [sys.executable, "-m", "experiments.storage", "work", *arguments]
-    return subprocess.Popen(command, stderr=errors, env={**os.environ, "OMP_NUM_THREADS": "1"})
+    with log.with_suffix(".errors").open("ab") as errors:
+        return subprocess.Popen(command, stderr=errors, env={**os.environ, "OMP_NUM_THREADS": "1"})
 
 
 def counted(storage: str, log: Path) -> dict[str, Any]:
     """What the log of a run holds, beside what its evaluations have written themselves."""
-    database = database_of(storage)
-    events = list(database.events(database.run().name))
+    with closing(database_of(storage)) as database:
+        events = list(database.events(database.run().name))
     told = [event for event in events if event.kind == "tell"]
     leaves = Counter(json.dumps(event.body["leaf"]) for event in told)
     right = {json.dumps(event.body["leaf"]): event.body["reward"] for event in told}
@@ -142,9 +143,10 @@ def crowd(quick: bool, folder: Path) -> dict[str, Any]:
         running = [start(storage, budget, seconds, log, initial=processes) for _ in range(processes)]
         codes = {one.wait() for one in running}
         ended = time.perf_counter()
-        database = database_of(storage)
-        asks = [event.time for event in database.events("run") if event.kind == "ask"]
-        tells = [event.time for event in database.events("run") if event.kind == "tell"]
+        with closing(database_of(storage)) as database:
+            events = list(database.events("run"))
+        asks = [event.time for event in events if event.kind == "ask"]
+        tells = [event.time for event in events if event.kind == "tell"]
         found[name] = {
             "processes": processes,
             "seconds of an evaluation": seconds,

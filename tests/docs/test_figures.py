@@ -156,6 +156,30 @@ def test_number_of_searches_behind_the_table_of_effects():
     assert f"({len({row.round for row in rows})} searches each)" in text_of("docs/watching.md")
 
 
+def test_costs_and_attacks_of_storage():
+    page = text_of("docs/runs.md")
+    found = {
+        path.stem: json.loads(path.read_text())[path.stem] for path in (RESULTS / "storage").glob("*.json")
+    }
+    storm, crowd, long, pending = found["storm"]["SQLite"], found["crowd"], found["long"], found["pending"]
+    assert (
+        f"{storm['kills']} SIGKILLs at random: {storm['told']:,} of 3,000 rewards told, 0 told twice" in page
+    )
+    assert (storm["told twice"], storm["rewards of another leaf"], storm["tracebacks"]) == (0, 0, 0)
+    assert f"{storm['finished twice']} evaluations were finished twice" in page
+    postgres, pace = found["storm_postgres"], found["pace"]
+    assert f"In PostgreSQL: {postgres['told']:,} told, {postgres['finished twice']} finished twice" in page
+    assert (postgres["told twice"], postgres["rewards of another leaf"], postgres["tracebacks"]) == (0, 0, 0)
+    assert f"Random search stores {pace['dagsearch']:.0f} rewards a second" in page
+    slow, fast = (crowd[name]["seconds from the first ask to the last reward"] for name in ("slow", "fast"))
+    assert f"500 evaluations of one second: {slow:.1f} s" in page
+    assert f"made 5,000 in {fast:.0f} s" in page
+    assert f"{long['size, MB']:.1f} MB, {long['seconds to resume']:.0f} s to resume" in page
+    assert f"takes {pending['milliseconds of an ask']:.1f} ms" in page
+    busy = 60e3 / pending["milliseconds of an ask"]
+    assert f"about {round(busy, -2):,.0f} workers" in page
+
+
 @pytest.mark.parametrize(
     "package",
     ["numpy", "scipy", "numba", "scikit-learn", "torch", "botorch", "gpytorch", "linear_operator", "optuna"],
