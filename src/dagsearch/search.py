@@ -289,9 +289,7 @@ class Search(Session[Proposal]):
             logger.warning(
                 "%r has the rewards %.6g and %.6g, but the search takes rewards to have no noise: make it "
                 "with noisy=True, or take a wrong reward back with forget(leaf)",
-                leaf,
-                before[0],
-                reward,
+                *(leaf, before[0], reward),
             )
 
     def _known(self, proposal: Proposal) -> Proposal | None:

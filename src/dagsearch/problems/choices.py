@@ -205,7 +205,7 @@ class Choices(NamedChoices):
         return self._seen.coding(self.leaf_of, self.path_to, lambda state: (state, not self.actions(state)))
 
     def leaf_of(self, codes: IntArray) -> Chosen:
-        """The leaf with these codes; the first option is chosen where a code does not fit."""
+        """The leaf with these codes; where a code does not fit, an option is chosen at random."""
         if self._is_fixed and codes.min() >= 0:  # nothing needs to be asked
             return self._seen.codes.wanted(codes)
         return Chosen(self._walked(self._seen.codes.answer(codes)))

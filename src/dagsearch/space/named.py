@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import cached_property
+from random import Random
 from typing import Any, Final
 
 import numpy as np
@@ -172,11 +173,12 @@ class NamedCodes:
         return Chosen({name: known[code] for (name, known), code in places if 0 <= code < len(known)})
 
     def answer(self, codes: IntArray) -> Answer:
-        """Answers with the values of a row of codes; the first option where none of them fits."""
+        """Answers with the values of a row of codes; at random, and always alike, where none of them fits."""
         wanted = self.wanted(codes)
 
         def answer(name: str, options: Options) -> Hashable:
-            return value if (value := wanted.get(name, options[0])) in options else options[0]
+            value = wanted.get(name, options)  # which is none of them
+            return value if value in options else Random(f"{codes.tolist()} {name}").choice(options)
 
         return answer
 
