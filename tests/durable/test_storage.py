@@ -111,6 +111,7 @@ KINDS = {
         default,
     ),
     "orders": (lambda: ds.problems.Orders(range(6), reward=order_cost), default),
+    "sequences": (lambda: ds.problems.Sequences("abc", 6, reward=lambda s: float(s.count("a"))), default),
     "function": (lambda: ds.problems.FunctionProblem(pairs), default),
     "own class": (Own, default),
     "noisy": (Sum, lambda *a, **k: default(*a, noisy=True, **k)),
