@@ -305,10 +305,7 @@ def columns_of(parameter):
     ("one", "other"),
     [
         (FunctionTransformer(lambda x: x + 1), FunctionTransformer(lambda x: x + 2)),
-        (
-            FunctionTransformer(lambda x: x + 1),
-            FunctionTransformer(lambda x: x - 1),  # on a line of its own: the source tells them apart
-        ),
+        (FunctionTransformer(lambda x: x + 1), FunctionTransformer(lambda x: x - 1)),
         (columns_of(7), columns_of(8)),
         (FunctionTransformer(partial(np.add, 1)), FunctionTransformer(partial(np.add, 2))),
         (FunctionTransformer(np.log1p), FunctionTransformer(np.expm1)),
@@ -326,11 +323,14 @@ def test_what_scores_differently_has_another_identity(one, other):
     assert identity_of(one) == identity_of(one) == identity_of(copy.deepcopy(one))
 
 
-def test_a_closure_is_part_of_a_function():
+def test_a_closure_and_global_values_are_part_of_a_function(monkeypatch):
     def made(factor):
         return FunctionTransformer(lambda x: factor * x)
 
     assert identity_of(made(2)) == identity_of(made(2)) != identity_of(made(3))
+    before = identity_of(scaled)
+    monkeypatch.setattr(f"{__name__}.FACTOR", 3.0)
+    assert identity_of(scaled) != before
 
 
 def test_equal_parts_may_be_one_object_or_two_and_contain_each_other():

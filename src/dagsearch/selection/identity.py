@@ -2,7 +2,6 @@
 
 import functools
 import hashlib
-import inspect
 import types
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -18,10 +17,10 @@ _PLAIN = (type(None), type(...), bool, int, float, complex, str, bytes, range, s
 
 
 def identity_of(*things: Any) -> str:
-    """A digest of parameters, nested ones included, and of the source of functions among them.
+    """A digest of parameters, nested ones included, and of the code of functions among them.
 
-    Objects count by their class and what they hold, functions by their source, constants, defaults and
-    closure. Classes count by name: editing the methods of a class does not change the digest.
+    Objects count by their class and what they hold, functions by their code, defaults, closure and the global
+    values they use. Classes count by name: editing the methods of a class does not change the digest.
 
     Raises
     ------
@@ -58,6 +57,9 @@ class _Describer:
             return "named", _name(thing)
         if isinstance(thing, types.FunctionType):
             return self._function(thing)
+        if isinstance(thing, types.CodeType):
+            constants = self._all(constant for constant in thing.co_consts)
+            return "code", thing.co_code, thing.co_names, thing.co_varnames, constants
         if isinstance(thing, types.MethodType):
             return "method", self.described(thing.__func__), self.described(thing.__self__)
         if isinstance(thing, functools.partial):
@@ -77,14 +79,9 @@ class _Describer:
         if function.__module__ and function.__module__.partition(".")[0] in _NAMED:
             return "named", _name(function)
         code = function.__code__
-        try:
-            source = inspect.getsource(function)
-        except (OSError, TypeError):  # typed at a prompt, say
-            source = _name(function)
         inside = [cell.cell_contents for cell in function.__closure__ or () if _is_filled(cell)]
-        constants = [one for one in code.co_consts if isinstance(one, _PLAIN)]
-        given = function.__defaults__, function.__kwdefaults__
-        return "function", source, code.co_names, self._all([constants, *given, inside])
+        used = [function.__globals__[name] for name in _names_in(code) if name in function.__globals__]
+        return "function", self._all([code, function.__defaults__, function.__kwdefaults__, inside, used])
 
     def _object(self, thing: Any) -> Any:
         """By the parameters of an estimator, the attributes of other objects, or their pickle."""
@@ -119,3 +116,9 @@ def _is_filled(cell: types.CellType) -> bool:
     except ValueError:  # a function that refers to itself before it is bound
         return False
     return True
+
+
+def _names_in(code: types.CodeType) -> list[str]:
+    """Global names that a function uses, those of functions inside it included."""
+    inner = [constant for constant in code.co_consts if isinstance(constant, types.CodeType)]
+    return sorted({*code.co_names, *(name for one in inner for name in _names_in(one))})
