@@ -85,8 +85,6 @@ class Runner(Generic[T]):
         Pending proposals to evaluate before the search is asked.
     began : float, optional
         When the run began, by ``time.perf_counter()``; now by default.
-    spent : callable, optional
-        What the evaluations so far have taken of the budget; by default the search says so.
     """
 
     def __init__(
@@ -97,13 +95,11 @@ class Runner(Generic[T]):
         stop: Stop,
         first: Sequence[Proposal] = (),
         began: float | None = None,
-        spent: Callable[[], float] | None = None,
     ) -> None:
         self._search, self._pool, self._take = search, pool, take
         self._stop = None if stop == Stop() else stop  # without rules there is nothing to check
         self._first = list(first)
         self._began = time.perf_counter() if began is None else began
-        self._spent = spent or (lambda: search.spent)
         self._running: list[Running] = []
         self._total, self._exhausted, self._said = 0.0, False, False
 
@@ -161,9 +157,7 @@ class Runner(Generic[T]):
         for request, leaf in list(steering.wanted.items()) if self._left > 0 else ():
             self._propose(request, leaf)
         waits = self._exhausted and bool(self._elsewhere)
-        if not waits and self._start_evaluations():
-            return True
-        if self._running:
+        if (not waits and self._start_evaluations()) or self._running:
             return True
         if self.stopped == "budget" and self._elsewhere:  # their rewards count here, too, and they may die
             time.sleep(_GLANCE)
@@ -199,7 +193,7 @@ class Runner(Generic[T]):
         if self.stopped != "budget":
             return 0.0
         busy = [*(one.proposal for one in self._running), *self._elsewhere]
-        return self._total - self._spent() - sum(one.cost for one in busy)
+        return self._total - self._search.spent - sum(one.cost for one in busy)
 
     def _may_start(self) -> bool:
         """Whether a worker is free and something is left of the budget, after what others have asked."""

@@ -71,10 +71,8 @@ def _checked(header: Header, where: str) -> Header:
     return header
 
 
-def has_begun(storage: Storage | None, name: str | None = None) -> bool:
+def has_begun(storage: Storage, name: str | None = None) -> bool:
     """Whether storage has the run."""
-    if storage is None:
-        return False
     database = database_of(storage, write=True)
     try:
         return database.find(name) is not None
