@@ -864,14 +864,14 @@ def test_scores_that_do_not_vary_are_no_trouble():
 
 
 def test_a_run_is_not_shared_by_estimators_that_look_alike(tmp_path):
-    def with_function(function):
-        model = make_pipeline(FunctionTransformer(function), Ridge())
+    def with_power(power):
+        model = make_pipeline(FunctionTransformer(lambda x: x**power), Ridge())
         return selector(model, storage=tmp_path / "run.db")
 
-    with_function(lambda x: x).fit(X, Y)
+    with_power(1).fit(X, Y)
     with pytest.raises(StorageError, match="holds scores of other data, folds, estimator or scoring"):
-        with_function(lambda x: x**2).fit(X, Y)
-    again = with_function(lambda x: x).set_params(budget=10).fit(X, Y)
+        with_power(2).fit(X, Y)
+    again = with_power(1).set_params(budget=10).fit(X, Y)
     assert len(again.history_["features"]) == 10
 
 
