@@ -17,9 +17,9 @@ from dagsearch.methods import default_initial
 from dagsearch.problem import Problem
 from dagsearch.problems import Choices, Subsets
 from dagsearch.report.effects import Effect, worth_of
+from dagsearch.report.parts import Part, Shown, parts_of
 from dagsearch.search import Search
-from dagsearch.storage.encoding import Part
-from dagsearch.storage.record import Record, Told
+from dagsearch.storage.record import Record
 from experiments.harness import markdown
 from experiments.harness.runner import Outcome, Row, run_rounds
 from experiments.truth import measures
@@ -145,7 +145,7 @@ class Truth:
             return Subsets(kind.items, kind.chosen, lambda leaf: self.reward(sorted(leaf)))
         return Subsets(kind.items, (1, kind.items), lambda leaf: self.reward(sorted(leaf)))
 
-    def worth(self, told: Sequence[Told]) -> tuple[FloatArray, FloatArray]:
+    def worth(self, told: Sequence[Shown]) -> tuple[FloatArray, FloatArray]:
         """What every part and every pair is worth at the averages of the evaluated leaves."""
         share = np.zeros(len(self.parts))
         for one in told:
@@ -234,10 +234,11 @@ def one_run(name: str, number: int) -> list[Row]:
     search.run(kind.evaluations)
     record = Record()
     record.add_evaluations(search.history)
-    return compared(name, number, truth, record.told)
+    told = [Shown(parts_of(one, record), one.reward) for one in record.told]
+    return compared(name, number, truth, told)
 
 
-def compared(name: str, number: int, truth: Truth, told: Sequence[Told]) -> list[Row]:
+def compared(name: str, number: int, truth: Truth, told: Sequence[Shown]) -> list[Row]:
     """Rows that say of everything that the page shows whether it holds."""
     effects, pairs, _ = worth_of(told, _MOST, _MOST)
     part, pair = truth.worth(told)

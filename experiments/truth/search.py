@@ -9,9 +9,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from dagsearch.data import REACH
+from dagsearch.forecasts import Forecast
 from dagsearch.methods import default_initial
 from dagsearch.results import Evaluation
-from dagsearch.run.forecasts import Forecast
 from dagsearch.search import Search
 from experiments.general.peers import with_noise
 from experiments.general.stated import stated

@@ -24,13 +24,12 @@ from dagsearch.errors import (
     SearchInterrupted,
     StorageError,
 )
+from dagsearch.forecasts import Forecast
 from dagsearch.functions import maximize, minimize, search
 from dagsearch.posterior import evidence
 from dagsearch.problem import MAX, MIN, Problem, Step, StepProblem
 from dagsearch.proposers import expansions, policies, rollouts
 from dagsearch.results import Belief, Evaluation, Gaussian, Line, Proposal, Result
-from dagsearch.run.forecasts import Forecast
-from dagsearch.run.forecasts import after as _forecast
 from dagsearch.run.pools import PoolError
 from dagsearch.run.runner import steps as _steps
 from dagsearch.run.stopping import Stop
@@ -51,7 +50,6 @@ def _late(module: str, name: str) -> _Callable[..., Any]:
     )
 
 
-_wiring.forecast = _forecast
 _wiring.steps, _wiring.attach, _wiring.resume = _steps, _attach, _resume
 _wiring.report = _late("dagsearch.report.report", "report_of")
 _wiring.plot = _late("dagsearch.report.plots", "plotted")

@@ -21,6 +21,8 @@ class Log:
 
     steering: Any = None
     """What the users of a stored run have asked for; ``None`` without storage."""
+    began = 0
+    """Number of the event with which the run of this process began."""
     overtaken = False
     """Whether another process has just taken over what this one wanted to."""
     broken: str | None = None

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import Any, Self, cast
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from dagsearch._internal.wiring import wiring
 from dagsearch.covariances import Covariance
 from dagsearch.data import Data
 from dagsearch.errors import ProblemError, SearchExhausted
+from dagsearch.forecasts import Forecast, forecast, progress_of
 from dagsearch.log import Log
 from dagsearch.methods import (
     INITIAL,
@@ -41,9 +42,6 @@ from dagsearch.space.walks import passed
 from dagsearch.values.backups import Backup, MomentMatching
 from dagsearch.values.explored import Explored
 from dagsearch.values.increments import Increments
-
-if TYPE_CHECKING:
-    from dagsearch.run.forecasts import Forecast
 
 Seed = int | np.random.Generator | None
 
@@ -630,7 +628,7 @@ class Search(Session[Proposal]):
             return bool(leaves) and all(self.index.find(leaf) in evaluated for leaf in leaves)
         return not (self._failed or self.data.pending) and self._view.remaining.anywhere() is None
 
-    def forecast(self, n: int = 1) -> "Forecast | None":
+    def forecast(self, n: int = 1) -> Forecast | None:
         """The best reward to be expected after ``n`` more evaluations, with a 90% interval.
 
         It follows from the record of the search alone: how often and by how much the best reward improved,
@@ -647,4 +645,6 @@ class Search(Session[Proposal]):
         >>> best <= ahead.low <= ahead.mean <= ahead.high
         True
         """
-        return wiring.forecast(self.data.evaluations, n)  # type: ignore[no-any-return]
+        told = self.data.evaluations
+        progress = progress_of([one.reward for one in told], [one.predicted for one in told])
+        return None if progress is None else forecast(progress, n)

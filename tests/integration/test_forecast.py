@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from dagsearch.run.forecasts import FITTED
+from dagsearch.forecasts import FITTED
 from experiments.__main__ import main
 from experiments.benchmarks.forecast import OTHERS, SHIPPED, measured, table
 from experiments.harness.runner import read_rows

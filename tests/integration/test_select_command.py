@@ -23,9 +23,9 @@ from dagsearch.cli.select.options import Request
 from dagsearch.cli.select.summary import summary
 from dagsearch.selection import SelectionReport, scoring
 from dagsearch.selection.page import selection_view
+from dagsearch.selection.record import Scored
 from dagsearch.selection.scoring import quiet
 from dagsearch.sklearn import DAGSearchSelector
-from dagsearch.storage.record import Scored
 from support.processes import PATIENCE, running, wait_until
 
 # Most tests run the whole command on a table.

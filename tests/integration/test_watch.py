@@ -179,14 +179,6 @@ def test_requests_to_steer_are_passed_on(run_path, running):
     assert [one["refused"] for one in run["requests"]] == [False, True, False]
 
 
-def test_a_budget_below_what_was_evaluated_is_refused(run_path, running):
-    client = Client(Watched([run_path], steer=True), steer=True)
-    answer = client(f"/{TOKEN}/steer", "POST", json={"run": 0, "action": "budget", "value": 9})
-    assert answer.status_code == 400
-    assert answer.json()["error"] == "the budget cannot be 9: 10 evaluations are done already"
-    assert events(run_path, "request") == []
-
-
 def test_a_search_that_is_no_longer_running_cannot_be_steered(run_path):
     client, before = Client(Watched([run_path], steer=True), steer=True), events(run_path)
     answer = client(f"/{TOKEN}/steer", "POST", json={"run": 0, "action": "stop"})

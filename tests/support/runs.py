@@ -18,11 +18,11 @@ def events(storage, *kinds, name=None):
     return [event for event in found if not kinds or event.kind in kinds]
 
 
-def record(storage, name=None):
+def record(storage, name=None, kind=Record):
     """What a reader of a run knows."""
     database = database_of(storage)
     try:
-        return Record.of(database, database.run(name))
+        return kind.of(database, database.run(name))
     finally:
         database.close()
 

@@ -8,8 +8,8 @@ import pytest
 
 import dagsearch as ds
 from dagsearch.report.effects import worth_of
+from dagsearch.report.parts import Part, Shown, parts_of
 from dagsearch.report.view import Viewed
-from dagsearch.storage.encoding import Part
 from dagsearch.storage.record import Record, Told
 from experiments.harness.runner import read_rows
 from experiments.truth import pairs
@@ -23,7 +23,7 @@ def drawn(reward, items=8, n=150, seed=3, noise=0.1, size=None):
     for _ in range(n):
         chosen = rng.choice(items, size, replace=False) if size else np.flatnonzero(rng.random(items) < 0.5)
         value = reward(frozenset(chosen.tolist())) + noise * rng.normal()
-        told.append(Told([Part("", str(item)) for item in sorted(chosen)], None, value, 0.0, None))
+        told.append(Shown([Part("", str(item)) for item in sorted(chosen)], value))
     return told
 
 
@@ -80,7 +80,7 @@ def test_options_are_compared_with_the_average_of_their_choice():
     rng, told = np.random.default_rng(0), []
     for _ in range(120):
         a, b = rng.integers(4), rng.integers(2)
-        told.append(Told([Part("a", str(a)), Part("b", str(b))], None, float(3 * a + 4 * b), 0.0, None))
+        told.append(Shown([Part("a", str(a)), Part("b", str(b))], float(3 * a + 4 * b)))
     found = by_name(worth_of(told, 40, 8).effects)
     for option, worth in (("a: 0", -4.5), ("a: 3", 4.5), ("b: 0", -2.0), ("b: 1", 2.0)):
         assert found[option].effect == pytest.approx(worth, abs=0.2)
@@ -88,10 +88,7 @@ def test_options_are_compared_with_the_average_of_their_choice():
 
 
 def test_a_part_that_never_varied_has_no_effect_and_few_evaluations_say_nothing():
-    told = [
-        Told([Part("", "always"), Part("", str(step % 3))], None, float(step % 3), 0.0, None)
-        for step in range(20)
-    ]
+    told = [Shown([Part("", "always"), Part("", str(step % 3))], float(step % 3)) for step in range(20)]
     assert "always" not in by_name(worth_of(told, 40, 8).effects)
     assert worth_of(told[:9], 40, 8) == ([], [], [])
     assert worth_of([one._replace(reward=2.0) for one in told], 40, 8) == ([], [], [])
@@ -145,7 +142,9 @@ def test_a_set_of_one_item_is_shown_as_this_item():
     problem = ds.problems.Subsets(4, (1, 2), lambda chosen: float(len(chosen)))
     record = Record()
     record.add_evaluations(ds.search(problem, 10, seed=0).history)
-    assert {part for one in record.told for part in one.parts} == {Part("", str(item)) for item in range(4)}
+    assert {part for one in record.told for part in parts_of(one, record)} == {
+        Part("", str(item)) for item in range(4)
+    }
 
 
 def test_a_page_computes_effects_again_when_there_are_new_evaluations(monkeypatch):
@@ -155,11 +154,12 @@ def test_a_page_computes_effects_again_when_there_are_new_evaluations(monkeypatc
     )
     page = Viewed("some", record)
     for one in drawn(sum, n=44):
-        record.add_told(one)
+        told = Told([part.value for part in one.parts], None, one.reward, 0.0, None)
+        record.add_told(told)
         page.view(running=True)
     assert calls[:3] == [1, 2, 3]
     assert calls[-2:] == [41, 44]
-    record.add_told(one)
+    record.add_told(told)
     page.view(running=False)
     assert calls[-1] == 45
 
@@ -180,7 +180,7 @@ def test_the_truth_of_an_effect_is_that_of_the_reward():
         truth = pairs.Truth(kind._replace(noise=0.0), 0)
         rng = np.random.default_rng(1)
         leaves = [_leaf(truth, rng) for _ in range(40)]
-        told = [Told([truth.parts[column] for column in leaf], None, 0.0, 0.0, None) for leaf in leaves]
+        told = [Shown([truth.parts[column] for column in leaf], 0.0) for leaf in leaves]
         _, pair = truth.worth(told)
         i, j = next((i, j) for (i, j, _) in truth.triples)
         share = np.bincount(np.concatenate(leaves), minlength=len(truth.parts)) / len(leaves)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import dagsearch as ds
+from dagsearch.forecasts import Coefficients, forecast, progress_of
 from dagsearch.results import Gaussian
-from dagsearch.run.forecasts import Coefficients, forecast, progress_of
 
 
 def of(rewards, predicted=None):

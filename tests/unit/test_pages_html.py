@@ -13,7 +13,6 @@ from dagsearch.report import Report, words
 from dagsearch.report.html import html_page, policy, snippet
 from dagsearch.report.report import Watched
 from dagsearch.report.view import Viewed
-from dagsearch.storage.encoding import Part
 from dagsearch.storage.record import Record, Told
 from support.browser import in_browser
 
@@ -193,8 +192,8 @@ def test_every_control_and_figure_has_a_name(stored, show):
 def test_a_large_search_is_drawn_at_once(show):
     record, rng = Record(), np.random.default_rng(0)
     for reward in rng.normal(size=20_000):
-        parts = [Part("", str(item)) for item in rng.choice(50, 5, replace=False)]
-        record.add_told(Told(parts, None, float(reward), 0.0, None))
+        leaf = {"set": rng.choice(50, 5, replace=False).tolist()}
+        record.add_told(Told(leaf, None, float(reward), 0.0, None))
     page = show(html_page([Viewed("large", record).view()]))
     assert page.complaints == []
     assert "20,000" in page.locator("#progress").inner_text()

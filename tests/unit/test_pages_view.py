@@ -10,11 +10,11 @@ from sklearn.datasets import load_wine
 from sklearn.neighbors import KNeighborsClassifier
 
 import dagsearch as ds
+from dagsearch.forecasts import forecast, progress_of
+from dagsearch.report.parts import leaf_parts
 from dagsearch.report.view import Viewed
-from dagsearch.run.forecasts import forecast, progress_of
 from dagsearch.sklearn import DAGSearchSelector
 from dagsearch.storage.database import database_of
-from dagsearch.storage.encoding import Part, parts_of
 from dagsearch.storage.record import Record, Told
 from support.runs import events, record
 from support.steps import Walk
@@ -240,7 +240,7 @@ def test_of_very_many_evaluations_all_improvements_are_kept():
     known = Record()
     rewards = np.random.default_rng(0).normal(size=20_000)
     for reward in rewards:
-        known.add_told(Told([Part("", "a")], "a", float(reward), 0.0, None))
+        known.add_told(Told("a", None, float(reward), 0.0, None))
     points = Viewed("many", known).view()["history"]
     assert len(points) < 2000
     best = np.maximum.accumulate(rewards)
@@ -266,11 +266,11 @@ def test_of_very_many_evaluations_all_improvements_are_kept():
     ],
 )
 def test_parts_of_a_leaf(leaf, form, labels, parts):
-    assert parts_of(leaf, form, labels) == parts
+    assert leaf_parts(leaf, form, labels) == parts
 
 
 def test_long_text_is_cut():
-    (part,) = parts_of(["x" * 10_000], "set")
+    (part,) = leaf_parts(["x" * 10_000], "set")
     assert len(part.value) == 80
 
 

@@ -9,7 +9,9 @@ from sklearn.neighbors import KNeighborsClassifier
 
 import dagsearch as ds
 from dagsearch.cli.show import summary
+from dagsearch.report.parts import parts_of
 from dagsearch.report.report import Watched
+from dagsearch.selection.record import SelectionRecord
 from dagsearch.sklearn import DAGSearchSelector
 from dagsearch.storage.database import database_of
 from dagsearch.storage.transfer import exported
@@ -28,7 +30,7 @@ class Refusing(KNeighborsClassifier):
 def selection(found):
     """What a record says of a feature selection, in types that compare."""
     entries = [(*one.scored._replace(scores=one.scored.scores.tolist()), one.best) for one in found.entries]
-    told = [(one.parts, one.reward) for one in found.told]  # leaves are encoded by the problem
+    told = [(parts_of(one, found), one.reward) for one in found.told]  # leaves are encoded by the problem
     about = found.labels, found.rows, found.folds, found.digest, found.best
     return repr((entries, found.nested, told, found.beliefs, about))
 
@@ -39,7 +41,7 @@ def test_a_selection_reads_from_its_run_what_it_had_recorded_itself(tmp_path):
     path = tmp_path / "run.db"
     settings = {"n_features_to_select": (1, 4), "budget": 24, "random_state": 0, "storage": path}
     fitted = DAGSearchSelector(Refusing(), **settings).fit(X, y)
-    own, read = fitted._run.record, record(path)
+    own, read = fitted._run.record, record(path, kind=SelectionRecord)
     assert len(own.beliefs) == len(read.beliefs) + 1  # the last one is computed when the run is closed
     own.beliefs.pop()
     assert selection(read) == selection(own)
@@ -56,7 +58,7 @@ def test_a_note_that_is_not_of_a_selection_means_nothing(tmp_path):
         search.note(note)
     search.run(4)
     search.close()
-    found = record(path)
+    found = record(path, kind=SelectionRecord)
     assert (found.selection, found.labels, found.entries) == (False, None, [])
     best = max(one.reward for one in found.told)
     assert found.told[found.best].reward == best

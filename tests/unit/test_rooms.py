@@ -19,7 +19,7 @@ ORDER = (
     ("_internal", "errors"),
     ("problem",),
     ("results",),
-    ("space",),
+    ("space", "forecasts"),
     ("covariances",),
     ("problems", "log"),
     ("posterior",),

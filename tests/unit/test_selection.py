@@ -15,7 +15,7 @@ from scipy.sparse import csr_matrix, random_array
 from sklearn.compose import ColumnTransformer
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import Ridge
-from sklearn.metrics import make_scorer, r2_score
+from sklearn.metrics import make_scorer, mean_squared_error, r2_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
@@ -31,10 +31,10 @@ from dagsearch.proposers.rollouts import Greedy
 from dagsearch.selection import leaders, likeness
 from dagsearch.selection.columns import ColumnSubsets
 from dagsearch.selection.identity import identity_of
+from dagsearch.selection.record import Scored
 from dagsearch.selection.samples import sample_leaves
 from dagsearch.selection.scoring import FoldNoise
 from dagsearch.space import Space
-from dagsearch.storage.record import Scored
 
 pandas = pytest.importorskip("pandas")
 
@@ -289,11 +289,9 @@ def test_noise_of_thousands_of_subsets_is_computed_in_no_time():
 
 # Identity -----------------------------------------------------------------------------------------
 
-FACTOR = 2.0
-
 
 def scaled(data):
-    return FACTOR * data
+    return 2.0 * data
 
 
 def columns_of(parameter):
@@ -304,14 +302,13 @@ def columns_of(parameter):
 @pytest.mark.parametrize(
     ("one", "other"),
     [
-        (FunctionTransformer(lambda x: x + 1), FunctionTransformer(lambda x: x + 2)),
-        (FunctionTransformer(lambda x: x + 1), FunctionTransformer(lambda x: x - 1)),
+        (FunctionTransformer(lambda x, by=1: x + by), FunctionTransformer(lambda x, by=2: x + by)),
         (columns_of(7), columns_of(8)),
         (FunctionTransformer(partial(np.add, 1)), FunctionTransformer(partial(np.add, 2))),
         (FunctionTransformer(np.log1p), FunctionTransformer(np.expm1)),
         (Ridge(random_state=np.random.RandomState(0)), Ridge(random_state=np.random.RandomState(1))),
         (make_scorer(r2_score), make_scorer(r2_score, greater_is_better=False)),
-        (make_scorer(lambda y, z: 1.0), make_scorer(lambda y, z: 2.0)),
+        (make_scorer(r2_score), make_scorer(mean_squared_error)),
         (
             make_pipeline(SimpleImputer(fill_value=np.array([0.0]))),
             make_pipeline(SimpleImputer(fill_value=np.array([1.0]))),
@@ -323,14 +320,17 @@ def test_what_scores_differently_has_another_identity(one, other):
     assert identity_of(one) == identity_of(one) == identity_of(copy.deepcopy(one))
 
 
-def test_a_closure_and_global_values_are_part_of_a_function(monkeypatch):
+def test_a_closure_is_part_of_a_function_and_its_code_is_not():
     def made(factor):
         return FunctionTransformer(lambda x: factor * x)
 
     assert identity_of(made(2)) == identity_of(made(2)) != identity_of(made(3))
-    before = identity_of(scaled)
-    monkeypatch.setattr(f"{__name__}.FACTOR", 3.0)
-    assert identity_of(scaled) != before
+    assert identity_of(lambda x: x + 1) == identity_of(lambda x: x - 1)
+
+    def itself(x):
+        return itself(x)
+
+    assert identity_of(itself) == identity_of(copy.deepcopy(itself))
 
 
 def test_equal_parts_may_be_one_object_or_two_and_contain_each_other():

@@ -25,10 +25,10 @@ from dagsearch.selection.estimate import coarser, estimate, inner_folds, is_bett
 from dagsearch.selection.leaders import standard_error, within_one_error
 from dagsearch.selection.page import selection_view
 from dagsearch.selection.rankings import first_subsets, glance
+from dagsearch.selection.record import Scored
 from dagsearch.selection.run import SelectionRun
 from dagsearch.selection.scoring import heldout_interval, score_bounds
 from dagsearch.sklearn import DAGSearchSelector
-from dagsearch.storage.record import Scored
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(80, 12))

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from dagsearch.forecasts import FITTED, Coefficients, forecast
 from dagsearch.methods import default_initial
-from dagsearch.run.forecasts import FITTED, Coefficients, forecast
 from dagsearch.search import Search
 from experiments.benchmarks.forecast.fitting import cases_of, fit
 from experiments.general.problems import KINDS, TASKS

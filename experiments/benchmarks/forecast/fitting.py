@@ -8,8 +8,8 @@ import numpy as np
 from scipy.optimize import minimize
 
 from dagsearch._internal.typing import FloatArray
+from dagsearch.forecasts import Coefficients, Past, progress_of
 from dagsearch.results import Gaussian
-from dagsearch.run.forecasts import Coefficients, Past, progress_of
 from experiments.general.problems import TASKS
 from experiments.harness.runner import Row
 

@@ -64,7 +64,7 @@ def run(options: argparse.Namespace) -> int:
     try:
         with opened_run(options) as (database, header):
             record = Record.of(database, header)
-        if record.request is not None:
+        if record.request:
             return resume_selection(options, dict(record.request))
         if options.problem is None:
             raise ValueError("the run does not hold its problem: give --problem module:name")

@@ -7,9 +7,9 @@ from typing import Any
 
 from dagsearch.cli.common import Commands, add_run, failed, opened_run, printable
 from dagsearch.errors import StorageError
+from dagsearch.report.parts import parts_of, text_of
 from dagsearch.report.runs import is_running, worker_name
 from dagsearch.storage.database import Database, Header
-from dagsearch.storage.encoding import written
 from dagsearch.storage.record import Record, Told
 
 # Numbers of evaluations shown, the latest ones, and of pending ones, the oldest.
@@ -55,10 +55,10 @@ def summary(database: Database, header: Header) -> dict[str, Any]:
         "begun": _clock(record.begun),
         "last_event": _clock(record.last),
         "evaluations": record.evaluations,
-        "budget": record.budget or (record.request or {}).get("budget"),
+        "budget": record.budget or record.request.get("budget"),
         "pending": len(record.pending),
         "workers": [
-            [written(one.parts) if one.parts else "unknown", worker_name(one.by or "")]
+            [text_of(one, record), worker_name(one.by or "")]
             for one in list(record.pending.values())[:_PENDING]
         ],
         "failures": len(record.failures),
@@ -67,16 +67,16 @@ def summary(database: Database, header: Header) -> dict[str, Any]:
         "best_reward": None if record.best_reward is None else sign * record.best_reward,
         "best_is_mean": best is not None and record.best_reward != best.reward,
         "best_leaf": None if best is None else _leaf(best, record),
-        "best_text": None if best is None else written(best.parts),
+        "best_text": None if best is None else text_of(best, record),
         "last": [[sign * told.reward, _leaf(told, record)] for told in record.told[-_SHOWN:]],
-        "last_texts": [written(told.parts) for told in record.told[-_SHOWN:]],
+        "last_texts": [text_of(told, record) for told in record.told[-_SHOWN:]],
     }
 
 
 def _leaf(told: Told, record: Record) -> Any:
     """The leaf of a reward; by names where numbers stand for them, and a costly step as the path to it."""
     if record.steps:
-        return [part.value for part in told.parts]
+        return [part.value for part in parts_of(told, record)]
     numbers = told.leaf.get("set") if isinstance(told.leaf, dict) else told.leaf
     names = record.labels
     known = range(len(names or ()))

@@ -5,8 +5,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from dagsearch.storage.encoding import Part
-from dagsearch.storage.record import Told
+from dagsearch.report.parts import Part, Shown
 
 MOST = 3000
 """Number of evaluations, the best ones, that the drawing is made from."""
@@ -26,13 +25,13 @@ class _Below(NamedTuple):
 
 
 def best_part(
-    told: Sequence[Told], way: Sequence[Part], sign: float, by_count: bool = False
+    told: Sequence[Shown], way: Sequence[Part], sign: float, by_count: bool = False
 ) -> dict[str, Any]:
     """Nodes and edges: decisions one after another, and alternatives to each.
 
     Parameters
     ----------
-    told : sequence of Told
+    told : sequence of Shown
         The evaluations.
     way : sequence of Part
         The decisions, such as those of the best leaf.
@@ -72,12 +71,12 @@ def best_part(
     return {"nodes": nodes, "edges": edges, "more": max(0, len(way) - _LONGEST)}
 
 
-def best_told(told: Sequence[Told]) -> list[Told]:
+def best_told(told: Sequence[Shown]) -> list[Shown]:
     """The best 3,000 evaluations."""
     return heapq.nlargest(MOST, told, key=lambda one: one.reward)
 
 
-def decisions(leaf: Told, order: Sequence[Part]) -> list[Part]:
+def decisions(leaf: Shown, order: Sequence[Part]) -> list[Part]:
     """The parts of a leaf in the order in which they are shown: a sequence's own, else a given one."""
     if leaf.parts and leaf.parts[0].place:
         return leaf.parts
@@ -85,7 +84,7 @@ def decisions(leaf: Told, order: Sequence[Part]) -> list[Part]:
     return sorted(leaf.parts, key=lambda part: rank.get(part, len(rank)))
 
 
-def main_line(told: Sequence[Told]) -> list[Part]:
+def main_line(told: Sequence[Shown]) -> list[Part]:
     """The moves of a game that were evaluated most often, one after another."""
     line: list[Part] = []
     below = list(told)
@@ -98,12 +97,12 @@ def main_line(told: Sequence[Told]) -> list[Part]:
     return line
 
 
-def _all(told: Sequence[Told]) -> _Below:
+def _all(told: Sequence[Shown]) -> _Below:
     rewards = [one.reward for one in told]
     return _Below(max(rewards), sum(rewards), len(rewards))
 
 
-def _options(told: Sequence[Told], part: Part, taken: set[Part]) -> dict[Part, _Below]:
+def _options(told: Sequence[Shown], part: Part, taken: set[Part]) -> dict[Part, _Below]:
     """What could be chosen instead of a part, with what was evaluated below each."""
     rewards: dict[Part, list[float]] = {}
     for one in told:

@@ -38,8 +38,7 @@ from scipy.optimize import brentq, minimize
 from scipy.special import logsumexp, ndtr, ndtri, softmax
 
 from dagsearch._internal.typing import FloatArray, IntArray
-from dagsearch.storage.encoding import Part
-from dagsearch.storage.record import Told
+from dagsearch.report.parts import Part, Shown
 
 # Smallest number of evaluations to compute effects from.
 _FEWEST = 10
@@ -130,12 +129,12 @@ class _Cloud(NamedTuple):
     """Variance of what single leaves have of their own, shape ``(evaluations,)``."""
 
 
-def worth_of(told: Sequence[Told], most: int, most_pairs: int) -> Worth:
+def worth_of(told: Sequence[Shown], most: int, most_pairs: int) -> Worth:
     """The effects that can be told from none.
 
     Parameters
     ----------
-    told : sequence of Told
+    told : sequence of Shown
         The evaluations.
     most, most_pairs : int
         Largest numbers of parts and of pairs.
@@ -164,7 +163,7 @@ def _in_units(effect: Effect, unit: float) -> Effect:
     return effect._replace(effect=unit * effect.effect, low=unit * effect.low, high=unit * effect.high)
 
 
-def _design(told: Sequence[Told], parts: list[Part], rewards: FloatArray) -> _Design:
+def _design(told: Sequence[Shown], parts: list[Part], rewards: FloatArray) -> _Design:
     column = {part: place for place, part in enumerate(parts)}
     has = np.zeros((len(told), len(parts)))
     for row, one in enumerate(told):

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from dagsearch._internal.typing import FloatArray
+from dagsearch.forecasts import forecast, progress_of
 from dagsearch.report.frames import ABSENT, columns_of
 from dagsearch.results import Gaussian, Result
-from dagsearch.run.forecasts import forecast, progress_of
 from dagsearch.storage.record import nothing_left
 
 if TYPE_CHECKING:

@@ -193,7 +193,7 @@ class Watched:
         if run.trouble is not None or not run.running:
             raise StorageError(run.trouble or f"the search at {run.where} is no longer running")
         with closing(database_of(run.storage, write=True)) as database:
-            return send_request(database, run.header.name, action, value, run.viewed.record.spent)
+            return send_request(database, run.header.name, action, value)
 
     def page(self) -> str:
         """The page as it is now; its script asks for updates."""

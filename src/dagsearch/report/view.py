@@ -7,16 +7,18 @@ from typing import Any
 
 from scipy.special import ndtri
 
+from dagsearch._internal.texts import shown
 from dagsearch.data import Foresight
 from dagsearch.errors import StorageError
+from dagsearch.forecasts import FARTHEST, Forecast, Past, forecast, progress_of
 from dagsearch.report.dag import best_part, best_told, decisions, main_line
 from dagsearch.report.effects import Effect, Worth, worth_of
+from dagsearch.report.parts import Part, Shown, leaf_parts, leaf_text, parts_of, text_of
 from dagsearch.report.runs import worker_name
 from dagsearch.report.words import count_left, duration, ended, number, sentence
 from dagsearch.results import Gaussian
-from dagsearch.run.forecasts import FARTHEST, Forecast, Past, forecast, progress_of
-from dagsearch.storage.encoding import Part, leaf_text
-from dagsearch.storage.record import Record, Told
+from dagsearch.storage.record import Record
+from dagsearch.storage.steering import Request
 
 # Largest numbers of points, effects, best leaves, pending evaluations, failures and requests that are shown.
 _POINTS, _EFFECTS, _LEAVES, _PENDING, _FAILURES, _REQUESTS = 1500, 40, 8, 60, 20, 12
@@ -83,6 +85,8 @@ class Viewed:
     def __init__(self, name: str, record: Record) -> None:
         self.name, self.record = name, record
         self._worth, self._used = Worth([], [], []), 0
+        self._told, self._shown = record.told, list[Shown]()
+        self._parts: dict[Part, Part] = {}  # leaves consist of the same few
 
     def view(self, now: float | None = None, running: bool = False) -> dict[str, Any]:
         """Everything that the page shows.
@@ -110,13 +114,13 @@ class Viewed:
         record = self.record
         now = record.last if now is None else now
         sign = -1.0 if record.minimized else 1.0
-        told, best, noisy = record.told, record.best, _is_noisy(record)
+        told, best, noisy = self._shown_leaves(), record.best, _is_noisy(record)
         best_reward = None if record.best_reward is None else sign * record.best_reward
         rewards, beliefs = [one.reward for one in told], [one.predicted for one in told]
         # What is left was not measured for costly steps.
         progress = None if record.steps else progress_of(rewards, beliefs, record.largest)
         left = None if record.budget is None else max(0, record.budget - record.spent)
-        worth = self._worth_now(running)
+        worth = self._worth_now(told, running)
         rules = _rules(record, best, now if running else record.last)
         state = _state(record, running, left, rules)
         left = 0 if state == "ended" and left is not None else left
@@ -153,7 +157,7 @@ class Viewed:
             "best": best_reward,
             "noisy": noisy,
             "best_leaf": None if best is None else list(map(str, told[best].parts)),
-            "best_encoded": None if best is None else told[best].leaf,
+            "best_encoded": None if best is None else record.told[best].leaf,
             "evaluations": record.evaluations,
             "budget": record.budget,
             "left": left,
@@ -173,17 +177,26 @@ class Viewed:
             "dag": None
             if best is None
             else best_part(best_told(told), decisions(told[best], worth.order), sign),
-            "leaves": _best_leaves(record, sign),
+            "leaves": _best_leaves(record, told, sign),
             "game": record.game,
             "labels": record.labels if record.labels and len(record.labels) <= _LABELS else None,
             "choices": _choices(record),
             **_activity(record, now),
-            **(_game(record, left, _seconds_left(told, left), state) if record.game else {}),
+            **(_game(record, told, left, _seconds_left(told, left), state) if record.game else {}),
         }
 
-    def _worth_now(self, running: bool) -> Worth:
-        """What parts and pairs are worth; while a search runs, computed now and then."""
+    def _shown_leaves(self) -> list[Shown]:
+        """The evaluated leaves as they are shown."""
         told = self.record.told
+        if told is not self._told:  # rewards were taken back
+            self._told, self._shown = told, []
+        for one in told[len(self._shown) :]:
+            parts = [self._parts.setdefault(part, part) for part in parts_of(one, self.record)]
+            self._shown.append(Shown(parts, *one[2:]))
+        return self._shown
+
+    def _worth_now(self, told: Sequence[Shown], running: bool) -> Worth:
+        """What parts and pairs are worth; while a search runs, computed now and then."""
         if len(told) >= _RENEWED * self._used or (len(told) > self._used and not running):
             self._worth, self._used = worth_of(told, _EFFECTS, _PAIRS), len(told)
         return self._worth
@@ -229,7 +242,7 @@ def _named(leaf: Any) -> dict[str, Any] | None:
 
 def _source(name: str, record: Record) -> list[str]:
     """What is searched, in a few words."""
-    kind, request = "feature selection" if record.selection else record.problem, record.request or {}
+    kind, request = "feature selection" if record.selection else record.problem, record.request
     asked = [
         f"{what} {request[what]}"
         for what in ("target", "estimator", "scoring")
@@ -243,7 +256,7 @@ def _activity(record: Record, now: float | None) -> dict[str, Any]:
     return {
         "pending": [
             {
-                "leaf": leaf_text(one.parts) if one.parts else "unknown",
+                "leaf": text_of(one, record),
                 "age": None if now is None else max(0.0, now - one.since),
                 "by": None if one.by is None else worker_name(one.by),
             }
@@ -252,7 +265,7 @@ def _activity(record: Record, now: float | None) -> dict[str, Any]:
         "pending_count": len(record.pending),
         "failures": [
             {
-                "leaf": leaf_text(one.parts) if one.parts else "unknown",
+                "leaf": text_of(one, record),
                 "at": one.at,
                 "step": one.step,
                 "text": one.text,
@@ -261,8 +274,18 @@ def _activity(record: Record, now: float | None) -> dict[str, Any]:
         ],
         "failure_count": len(record.failures),
         "lost": record.lost,
-        "requests": [one._asdict() for one in list(record.requests.values())[: -_REQUESTS - 1 : -1]],
+        "requests": [
+            {"at": one.at, "what": _what(one, record), "answer": one.answer, "refused": one.refused}
+            for one in list(record.requests.values())[: -_REQUESTS - 1 : -1]
+        ],
     }
+
+
+def _what(request: Request, record: Record) -> str:
+    """What a user has asked for."""
+    if request.action == "propose":
+        return f"evaluate {leaf_text(leaf_parts(request.value, record.form, record.labels))} next"
+    return f"budget {shown(request.value)}" if request.action == "budget" else request.action
 
 
 def _state(record: Record, running: bool, left: int | None, rules: Sequence[Mapping[str, Any]]) -> str:
@@ -279,7 +302,7 @@ def _ago(record: Record, best: int | None, now: float | None) -> float | None:
     return max(0.0, now - record.last + record.told[-1].seconds - record.told[best].seconds)
 
 
-def _seconds_left(told: Sequence[Told], left: int | None) -> float | None:
+def _seconds_left(told: Sequence[Shown], left: int | None) -> float | None:
     """Seconds that the evaluations left will take, at the speed of the last ones."""
     recent = told[-_RECENT:]
     if not left or len(recent) < 2:
@@ -292,7 +315,7 @@ def _turned(one: Forecast, sign: float) -> Forecast:
     return one._replace(mean=sign * one.mean, low=sign * one.low, high=sign * one.high)
 
 
-def _history(told: Sequence[Told], sign: float) -> list[dict[str, Any]]:
+def _history(told: Sequence[Shown], sign: float) -> list[dict[str, Any]]:
     """The evaluations; of very many, all improvements and an even share of the others."""
     best, so_far, improved = -math.inf, list[float](), set[int]()
     for place, one in enumerate(told):
@@ -304,11 +327,11 @@ def _history(told: Sequence[Told], sign: float) -> list[dict[str, Any]]:
 
 
 def _points(
-    told: Sequence[Told], sign: float, lines: Sequence[float], also: Collection[int] = ()
+    told: Sequence[Shown], sign: float, lines: Sequence[float], also: Collection[int] = ()
 ) -> list[dict[str, Any]]:
     """Evaluations as points of the curve, each with its value of the line; of very many, an even share."""
     every = max(1, math.ceil(len(told) / _POINTS))
-    shown = (place for place in range(len(told)) if (place + 1) % every == 0 or place in also)
+    some = (place for place in range(len(told)) if (place + 1) % every == 0 or place in also)
     return [
         {
             "step": place + 1,
@@ -318,7 +341,7 @@ def _points(
             "predicted": _moments(told[place].predicted, sign),
             "leaf": leaf_text(told[place].parts),
         }
-        for place in sorted({*shown, len(told) - 1} if told else ())
+        for place in sorted({*some, len(told) - 1} if told else ())
     ]
 
 
@@ -339,7 +362,7 @@ def _band(progress: Past | None, done: int, ahead: int, sign: float) -> list[dic
     ]
 
 
-def _calibration(told: Sequence[Told]) -> dict[str, Any] | None:
+def _calibration(told: Sequence[Shown]) -> dict[str, Any] | None:
     """How predictions compare with the latter half of the rewards: coverage of central intervals, and skill.
 
     ``None`` with too few predictions.
@@ -419,9 +442,9 @@ def _is_noisy(record: Record) -> bool:
     return record.best_reward != best or any(one.reward > best for one in record.told)
 
 
-def _best_leaves(record: Record, sign: float) -> list[dict[str, Any]]:
+def _best_leaves(record: Record, told: Sequence[Shown], sign: float) -> list[dict[str, Any]]:
     """The recommended leaf, and the best others by mean reward with how they differ from it."""
-    told, rewards, steps = record.told, dict[tuple[Part, ...], list[float]](), dict[tuple[Part, ...], int]()
+    rewards, steps = dict[tuple[Part, ...], list[float]](), dict[tuple[Part, ...], int]()
     for place, one in enumerate(told, start=1):
         leaf = tuple(one.parts)
         steps.setdefault(leaf, place)
@@ -446,17 +469,19 @@ def _best_leaves(record: Record, sign: float) -> list[dict[str, Any]]:
 # Games: two players want opposite things ------------------------------------------------------------
 
 
-def _game(record: Record, left: int | None, seconds_left: float | None, state: str) -> dict[str, Any]:
+def _game(
+    record: Record, told: Sequence[Shown], left: int | None, seconds_left: float | None, state: str
+) -> dict[str, Any]:
     """The parts of a view that are different for a game: the largest reward says little of it.
 
     ``left`` is the number of evaluations that are left of the budget, if it is known, ``seconds_left`` the
     time that they will take, and ``state`` what the search does now, such as ``"running"``.
     """
-    told, line = record.told, main_line(record.told)
+    line = main_line(told)
     value = record.values[-1][1] if record.values else None
     return {
         "words": _GAME_WORDS,
-        "sentence": _game_sentence(record, value, left, seconds_left, state),
+        "sentence": _game_sentence(told, value, left, seconds_left, state),
         "best": None if value is None else value.mean,
         "best_leaf": list(map(str, line)) or None,
         "rows": [["most evaluated line", leaf_text(line)]] if line else [],
@@ -477,10 +502,9 @@ def _game(record: Record, left: int | None, seconds_left: float | None, state: s
 
 
 def _game_sentence(
-    record: Record, value: Gaussian | None, left: int | None, seconds_left: float | None, state: str
+    told: Sequence[Shown], value: Gaussian | None, left: int | None, seconds_left: float | None, state: str
 ) -> str:
     """What the game is worth, and which first move was evaluated most."""
-    told = record.told
     if not told:
         return f"No reward yet ({state})."
     after = f"after {len(told)} evaluations"

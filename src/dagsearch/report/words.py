@@ -1,6 +1,6 @@
 """The state of a search in one sentence."""
 
-from dagsearch.run.forecasts import Forecast
+from dagsearch.forecasts import Forecast
 
 # An improvement with a smaller probability is not to be expected.
 _HARDLY = 0.05

@@ -144,8 +144,8 @@ class Runner(Generic[T]):
         steering = self._search.log.steering
         if steering is None:
             return self._start_evaluations()
-        self._total = self._total if steering.total is None else steering.total + self._search.data.known
-        if steering.stopped > steering.began and self.stopped == "budget":
+        self._total = self._total if steering.budget is None else steering.budget + self._search.data.known
+        if steering.last_stop > self._search.log.began and self.stopped == "budget":
             self.end("steered")
         if steering.paused and self._left > 0:
             if not self._running:
@@ -154,7 +154,7 @@ class Runner(Generic[T]):
                 if self._search.deadline.passed():
                     self.end("seconds")
             return bool(self._running) or self._left > 0
-        for request, leaf in list(steering.wanted.items()) if self._left > 0 else ():
+        for request, leaf in steering.wanted.items() if self._left > 0 else ():
             self._propose(request, leaf)
         waits = self._exhausted and bool(self._elsewhere)
         if (not waits and self._start_evaluations()) or self._running:

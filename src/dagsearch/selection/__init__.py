@@ -2,10 +2,10 @@
 
 from dagsearch.selection.certainty import Fit, HonestScore
 from dagsearch.selection.rankings import likeness
+from dagsearch.selection.record import Entry, Scored
 from dagsearch.selection.report import Comparison, Holdout, SelectionReport
 from dagsearch.selection.run import SelectionRun
 from dagsearch.selection.scoring import SubsetScorer
-from dagsearch.storage.record import Entry, Scored
 
 __all__ = [
     "Comparison",

@@ -16,10 +16,10 @@ from dagsearch._internal.typing import BoolArray, FloatArray
 from dagsearch.selection.arguments import MOST_CANDIDATES, Features, routed_metadata
 from dagsearch.selection.estimate import Estimate, baseline_score, estimate, score_deviation
 from dagsearch.selection.leaders import Choice
+from dagsearch.selection.record import SelectionRecord
 from dagsearch.selection.run import SelectionRun
 from dagsearch.selection.samples import Samples, sample_leaves
 from dagsearch.selection.scoring import TAILS, quiet, score_bounds
-from dagsearch.storage.record import Record
 
 # Models with other plausible hyperparameters that samples come from, samples in all, and leaves.
 MODELS, SAMPLES, LEAVES = 8, 512, 600
@@ -208,7 +208,7 @@ def _screened(run: SelectionRun, features: Features) -> list[str]:
     ]
 
 
-def history(record: Record, features: Features) -> dict[str, Any]:
+def history(record: SelectionRecord, features: Features) -> dict[str, Any]:
     """One entry per subset in every array, as in ``cv_results_``."""
     entries = record.entries
     folds = np.array([entry.scored.scores for entry in entries]).reshape(len(entries), record.folds)

@@ -10,7 +10,7 @@ from dagsearch.errors import ProblemError
 from dagsearch.problems.subsets import Subset
 from dagsearch.search import Search
 from dagsearch.selection.columns import ColumnSubsets
-from dagsearch.storage.record import Record, Scored
+from dagsearch.selection.record import Scored, SelectionRecord
 
 
 class Choice(NamedTuple):
@@ -22,7 +22,7 @@ class Choice(NamedTuple):
     """The subset with the fewest features within one standard error of the chosen one, if it has fewer."""
 
 
-def choose(record: Record, search: Search, parsimonious: bool) -> Choice:
+def choose(record: SelectionRecord, search: Search, parsimonious: bool) -> Choice:
     """The subset with the best mean score; of ties, the smallest, then the first.
 
     Scoring the leaders again on other folds, preferring those with the best expected score, and taking a
@@ -30,7 +30,7 @@ def choose(record: Record, search: Search, parsimonious: bool) -> Choice:
 
     Parameters
     ----------
-    record : Record
+    record : SelectionRecord
         Everything scored.
     search : Search
         It also knows the scores that the user gave, without their folds.

@@ -5,9 +5,10 @@ from typing import Any
 
 from dagsearch.report import html
 from dagsearch.report.dag import best_part, best_told
+from dagsearch.report.parts import Shown, leaf_parts, parts_of
 from dagsearch.report.view import SELECTION_WORDS, Viewed
-from dagsearch.storage.encoding import Part
-from dagsearch.storage.record import Record
+from dagsearch.results import Gaussian
+from dagsearch.storage.record import Failure, Record, Told
 
 # What the page has elsewhere, or computes from the history.
 _ELSEWHERE = ("history", "runners_up")
@@ -36,8 +37,9 @@ def fragment(report: Mapping[str, Any]) -> str:
 def selection_view(report: Mapping[str, Any]) -> dict[str, Any]:
     """What the page shows of a report: as of any search, and under ``"selection"`` what only this one has."""
     result, settings = report["result"], report["settings"]
-    record = Record.of_scores(report)
+    record = _record(report)
     view = Viewed("Feature selection", record).view()
+    chosen = set(map(str, leaf_parts(result["features"], "set")))
     data = " → ".join(str(settings[name]) for name in ("data", "target") if settings.get(name) is not None)
     return {
         **view,
@@ -55,11 +57,28 @@ def selection_view(report: Mapping[str, Any]) -> dict[str, Any]:
         "dag": _dag(report, record),
         "effects": None
         if result["signal"] is False  # scores differ by chance, and so do effects on them
-        else [{**one, "chosen": one["label"] in result["features"]} for one in view["effects"]],
+        else [{**one, "chosen": one["label"] in chosen} for one in view["effects"]],
         "dagsearch": report["dagsearch"],
         "evaluations": result["evaluations"],
         "selection": {name: value for name, value in report.items() if name not in _ELSEWHERE},
     }
+
+
+def _record(report: Mapping[str, Any]) -> Record:
+    """What ``result.json`` tells: scores and failures."""
+    record, result = Record(), report["result"]
+    record.form, record.settled = "set", result["stopped"] == "exhausted"
+    if result["bounds"][1] is not None:
+        record.largest = result["bounds"][1]
+    for entry in report["history"]:
+        leaf = entry["features"]
+        if entry["score"] is None:
+            record.failures.append(Failure(leaf, None, None, str(entry.get("failure")), entry["step"]))
+            continue
+        predicted = entry.get("predicted")
+        belief = None if predicted is None else Gaussian(predicted[0], predicted[1] ** 2)
+        record.add_told(Told(leaf, None, entry["score"], entry["seconds"], belief))
+    return record
 
 
 def _numbered(view: Mapping[str, Any], report: Mapping[str, Any]) -> dict[str, Any]:
@@ -83,7 +102,8 @@ def _dag(report: Mapping[str, Any], record: Record) -> dict[str, Any] | None:
     """The chosen features one after another, the most certain first, with what was scored instead of each."""
     certain = {feature["name"]: feature["inclusion"] or 0.0 for feature in report["features"]}
     names = sorted(report["result"]["features"], key=lambda name: -certain.get(name, 0.0))
-    way, told = [Part("", name) for name in names], best_told(record.told)
+    way = leaf_parts(names, "set")
+    told = best_told([Shown(parts_of(one, record), one.reward) for one in record.told])
     return best_part(told, way, 1.0) if any(set(way) <= set(one.parts) for one in told) else None
 
 

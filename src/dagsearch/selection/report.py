@@ -17,9 +17,9 @@ from dagsearch.selection.certainty import HonestScore
 from dagsearch.selection.estimate import NOTHING, is_better
 from dagsearch.selection.leaders import Choice, within_one_error
 from dagsearch.selection.page import fragment, html_page
+from dagsearch.selection.record import Entry, Scored, SelectionRecord
 from dagsearch.selection.run import SelectionRun
 from dagsearch.selection.scoring import central_interval
-from dagsearch.storage.record import Entry, Record, Scored
 
 SCHEMA = 1
 # What a spreadsheet takes for the beginning of a formula.
@@ -223,7 +223,7 @@ def _within(belief: Gaussian, bounds: tuple[float, float]) -> dict[str, float]:
 
 
 def _features(
-    record: Record, names: Sequence[str], chosen: Scored, found: Mapping[str, Any]
+    record: SelectionRecord, names: Sequence[str], chosen: Scored, found: Mapping[str, Any]
 ) -> list[dict[str, Any]]:
     scored_in = np.zeros(len(names), dtype=np.int64)
     for entry in record.entries:
@@ -241,13 +241,13 @@ def _features(
     ]
 
 
-def _dispensable(record: Record, chosen: Scored, column: int) -> bool | None:
+def _dispensable(record: SelectionRecord, chosen: Scored, column: int) -> bool | None:
     """Whether a scored subset without a feature is about as good; ``None`` if none was scored without it."""
     without = [entry.scored for entry in record.successes() if column not in entry.scored.columns]
     return within_one_error(chosen, without, record.folds, lambda _: 0) is not None if without else None
 
 
-def _by_size(record: Record, names: Sequence[str]) -> list[dict[str, Any]]:
+def _by_size(record: SelectionRecord, names: Sequence[str]) -> list[dict[str, Any]]:
     """The best score of each number of features; nothing if all subsets have the same."""
     of_size: dict[int, list[Scored]] = {}
     for entry in record.successes():

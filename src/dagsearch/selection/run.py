@@ -21,13 +21,13 @@ from dagsearch.selection.arguments import Features, WarmStart
 from dagsearch.selection.columns import ColumnSubsets
 from dagsearch.selection.estimate import Estimate, Nested, estimate, nested_candidates, score_deviation
 from dagsearch.selection.leaders import can_be_chosen, next_smaller
+from dagsearch.selection.record import Entry, Scored, SelectionRecord
 from dagsearch.selection.samples import Samples, sample_leaves
 from dagsearch.selection.scoring import BatchPool, FoldNoise
 from dagsearch.storage.database import Event, database_of
 from dagsearch.storage.encoding import note_to_json
 from dagsearch.storage.log import RunLog, is_alive
 from dagsearch.storage.opening import Storage
-from dagsearch.storage.record import Entry, Record, Scored
 
 # A belief is recorded from this number of scores on, and then whenever their number has grown by this factor.
 _FIRST_BELIEF, _BELIEF_GROWTH = 20, 1.3
@@ -37,8 +37,8 @@ _THIN_FROM = 0.5
 _BELIEF_SAMPLES, _BELIEF_LEAVES = 64, 200
 
 
-def recorded(storage: Storage | None, name: str | None, digest: str | None) -> Record:
-    """What a stored run holds; an empty record, without :attr:`Record.begun`, if there is none yet.
+def recorded(storage: Storage | None, name: str | None, digest: str | None) -> SelectionRecord:
+    """What a stored run holds; an empty record, without :attr:`SelectionRecord.begun`, if there is none yet.
 
     Raises
     ------
@@ -46,15 +46,15 @@ def recorded(storage: Storage | None, name: str | None, digest: str | None) -> R
         If its scores are not those of the data with this digest.
     """
     if storage is None:
-        return Record()
+        return SelectionRecord()
     with closing(database_of(storage, write=True)) as database:
         header = database.find(name)
-        record = Record() if header is None else Record.of(database, header)
+        record = SelectionRecord() if header is None else SelectionRecord.of(database, header)
     _check_digest(record, digest, database.where)
     return record
 
 
-def _check_digest(record: Record, digest: str | None, where: str) -> None:
+def _check_digest(record: SelectionRecord, digest: str | None, where: str) -> None:
     if record.events and record.digest != digest:
         raise StorageError(
             f"storage: {where} holds scores of other data, folds, estimator or scoring; it was left "
@@ -71,14 +71,14 @@ class SelectionRun:
         The subsets to choose from.
     search : Search
         Search over the problem; new, or of a stored run.
-    record : Record
+    record : SelectionRecord
         What the stored run holds; empty if the search is new.
     about : mapping
         Note that says whose scores these are, for the run's first event; ``data`` is their digest.
 
     Attributes
     ----------
-    record : Record
+    record : SelectionRecord
         Everything scored so far, by other processes of a stored run, too.
     stopped : str
         Why the run ended.
@@ -95,7 +95,7 @@ class SelectionRun:
     """
 
     def __init__(
-        self, problem: ColumnSubsets, search: Search, record: Record, about: Mapping[str, Any]
+        self, problem: ColumnSubsets, search: Search, record: SelectionRecord, about: Mapping[str, Any]
     ) -> None:
         self.problem, self.search, self.record = problem, search, record
         self.stopped = "budget"
@@ -175,7 +175,7 @@ class SelectionRun:
                 if after_each(entry):
                     runner.end("callback")
                 steering = self.search.log.steering
-                self._thin_out(runner, budget if steering is None else steering.total)
+                self._thin_out(runner, budget if steering is None else steering.budget)
         self.stopped = runner.stopped
 
     def _thin_out(self, runner: Runner[Entry], budget: int) -> None:

@@ -26,7 +26,7 @@ from dagsearch.problem import Problem
 from dagsearch.results import Gaussian, Proposal
 from dagsearch.run.pools import Pool, Running
 from dagsearch.run.worker import only_here
-from dagsearch.storage.record import Scored
+from dagsearch.selection.record import Scored
 
 
 class _Fold(NamedTuple):

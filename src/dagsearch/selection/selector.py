@@ -20,10 +20,10 @@ from dagsearch.selection.arguments import Features, checked_scorer, warn_small_b
 from dagsearch.selection.certainty import HonestScore, findings_of, nested_score
 from dagsearch.selection.leaders import Choice, choose, simpler_than, within_one_error
 from dagsearch.selection.plan import Plan, plan_of
+from dagsearch.selection.record import Scored
 from dagsearch.selection.report import Comparison, Holdout, SelectionReport, shown_settings
 from dagsearch.selection.run import SelectionRun, notifier, recorded
 from dagsearch.selection.scoring import BatchPool
-from dagsearch.storage.record import Scored
 
 
 class SelectionError(ValueError):

@@ -199,7 +199,7 @@ class RunLog(Log):
     def begun(self, budget: float, rules: Mapping[str, Any], lost_after: float | None) -> None:
         self._lost_after = LOST_AFTER if lost_after is None else lost_after
         self._heart.every(min(_BEAT, self._lost_after / _BEATS))
-        self.steering.began = self._append("run", {"budget": math.ceil(budget), "stop": dict(rules)}) or 0
+        self.began = self._append("run", {"budget": math.ceil(budget), "stop": dict(rules)}) or 0
         self.catch_up()
 
     def ended(self, reason: str) -> None:
@@ -211,7 +211,6 @@ class RunLog(Log):
 
     def answer(self, request: int, refused: str | None) -> bool:
         """Say what becomes of a request; false if another process has said so already."""
-        self.steering.wanted.pop(request, None)
         return (
             self._append("answer", {"request": request, "refused": refused}, f"request {request}") is not None
         )
@@ -232,7 +231,7 @@ class RunLog(Log):
         for event, follower in zip_longest(events, events[1:]):
             self._seen = event.number
             with self._explaining(event):
-                self.steering.add(event, self._search.spent - self._search.data.known)
+                self.steering.steer(event, self._search.spent - self._search.data.known)
             self._known = max(self._known, event.number)
             own = event.worker == self.worker
             if event is self._consumed or (own and event.number not in self._late):

@@ -10,8 +10,8 @@ from sklearn.feature_selection import f_classif, f_regression
 
 from dagsearch.selection.estimate import Estimate
 from dagsearch.selection.rankings import numbers
+from dagsearch.selection.record import Scored
 from dagsearch.selection.report import Comparison
-from dagsearch.storage.record import Scored
 from dagsearch.tables.roles import Table
 
 Chosen = tuple[Comparison, Sequence[int], Scored | None]

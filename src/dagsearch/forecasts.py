@@ -1,13 +1,14 @@
 """How much better the best reward will become: a forecast from the record of a search.
 
-| symbol | meaning |
-|---|---|
-| t, n | number of rewards so far, and of further evaluations |
-| r = log(1 + n / t) | further evaluations as the change of log t: searches improve about evenly in log t |
-| b, s | best reward, and standard deviation of all rewards |
-| k, d | number of improvements of the best reward since t / 2, and their sum |
-| w | number of rewards since the best one |
-| e | root mean square error of the last predictions |
+| symbol | name | meaning |
+|---|---|---|
+| t | `rewards` | number of rewards so far |
+| n | | number of further evaluations |
+| r = log(1 + n / t) | | these as the change of log t: searches improve about evenly in log t |
+| b, s | `best`, `spread` | best reward, and standard deviation of all rewards |
+| k, d | `improvements`, `gained` | number of improvements of the best reward since t / 2, and their sum |
+| w | `since_best` | number of rewards since the best one |
+| e | `error` | root mean square error of the last predictions |
 
 The best reward improves with probability 1 − exp(−H), and then by an amount with an exponential distribution
 of mean m:
@@ -28,7 +29,7 @@ import numpy as np
 
 from dagsearch._internal.checks import is_whole
 from dagsearch._internal.typing import FloatArray
-from dagsearch.results import Evaluation, Gaussian
+from dagsearch.results import Gaussian
 
 # Probability that an interval holds.
 _LEVEL = 0.9
@@ -72,24 +73,16 @@ class Forecast(NamedTuple):
 
 
 class Past(NamedTuple):
-    """What a forecast is computed from."""
+    """What a forecast is computed from, as named above, and the largest reward that there can be."""
 
     rewards: int
-    """t."""
     best: float
-    """b."""
     spread: float
-    """s."""
     improvements: int
-    """k."""
     gained: float
-    """d."""
     since_best: int
-    """w."""
     error: float
-    """e."""
     largest: float = math.inf
-    """The largest reward that there can be."""
 
     def hazard_terms(self, n: int) -> FloatArray:
         """What the coefficients of H are multiplied by."""
@@ -161,9 +154,3 @@ def forecast(progress: Past, n: int, coefficients: Coefficients = FITTED) -> For
     b, chance = progress.best, -math.expm1(-hazard)
     mean, low, high = (min(b + more, progress.largest) for more in (chance * size, low, high))
     return Forecast(int(n), mean, low, high, chance)
-
-
-def after(told: Sequence[Evaluation], n: int) -> Forecast | None:
-    """What :meth:`dagsearch.Search.forecast` returns."""
-    progress = progress_of([one.reward for one in told], [one.predicted for one in told])
-    return None if progress is None else forecast(progress, n)

@@ -1,0 +1,94 @@
+"""What a leaf consists of, as text: items of a set, places of a sequence, or named choices."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from dagsearch.results import Gaussian
+from dagsearch.storage.record import Failure, Record, Told, Waiting
+
+# Largest numbers of characters of a part, and of parts in one text.
+_LONGEST, _MOST = 80, 60
+
+
+class Part(NamedTuple):
+    """An item of a set, the item at a position, or the value of a named choice."""
+
+    place: str
+    """The name of the choice, or the position from 1; empty in a set."""
+    value: str
+    """The item or value."""
+
+    def __str__(self) -> str:
+        return f"{self.place}: {self.value}" if self.place else self.value
+
+
+class Shown(NamedTuple):
+    """An evaluated leaf as it is shown."""
+
+    parts: list[Part]
+    """What it consists of."""
+    reward: float
+    """Its reward; large is good."""
+    seconds: float = 0.0
+    """When it was told, in seconds from the start of the search."""
+    predicted: Gaussian | None = None
+    """What was believed about it just before."""
+
+
+def parts_of(one: Told | Waiting | Failure, record: Record) -> list[Part]:
+    """The parts of a leaf of a record; empty if the run does not say."""
+    if one.moves:
+        return [Part(str(place), str(move)) for place, move in enumerate(one.moves, start=1)]
+    return [] if one.leaf is None else leaf_parts(one.leaf, record.form, record.labels)
+
+
+def leaf_parts(leaf: Any, form: str | None = None, labels: Sequence[str] | None = None) -> list[Part]:
+    """The parts of a leaf as it is stored.
+
+    ``form`` is ``"set"``, ``"sequence"`` or ``"choices"``; by default it is guessed from the leaf. ``labels``
+    are texts for the numbers in a leaf.
+    """
+    if isinstance(leaf, Mapping):
+        tag = next((tag for tag in ("set", "tuple") if list(leaf) == [tag]), None)
+        if tag is None:
+            return [Part(_text(name), _text(value)) for name, value in leaf.items()]
+        leaf, form = leaf[tag], "set" if tag == "set" else form or "sequence"
+    if not isinstance(leaf, list):
+        return [Part("", _text(leaf, labels))]
+    if form in (None, "choices") and leaf and all(map(_is_pair, leaf)):
+        return [Part(_text(pair[0]), _text(pair[1])) for pair in leaf]
+    places = [""] * len(leaf) if form == "set" else map(str, range(1, len(leaf) + 1))
+    return [Part(place, _text(item, labels)) for place, item in zip(places, leaf, strict=True)]
+
+
+def leaf_text(parts: Sequence[Part]) -> str:
+    """A leaf on one line as its problem is written: ``width=7, shape=round``, or items in their order."""
+    in_order = [part.place for part in parts] == [str(place) for place in range(1, len(parts) + 1)]
+    texts = [part.value if in_order or not part.place else f"{part.place}={part.value}" for part in parts]
+    more = f" and {len(texts) - _MOST} more" if len(texts) > _MOST else ""
+    return (", ".join(texts[:_MOST]) or "nothing") + more
+
+
+def text_of(one: Told | Waiting | Failure, record: Record) -> str:
+    """A leaf of a record on one line."""
+    return leaf_text(parts_of(one, record)) if one.moves or one.leaf is not None else "unknown"
+
+
+def _is_pair(part: Any) -> bool:
+    """Whether a part is a name with its value, and perhaps the options."""
+    return isinstance(part, list) and len(part) in (2, 3) and isinstance(part[0], str)
+
+
+def _text(value: Any, labels: Sequence[str] | None = None) -> str:
+    if type(value) is int:
+        value = labels[value] if labels is not None and 0 <= value < len(labels) else str(value)
+    elif isinstance(value, Mapping) and list(value) in (["tuple"], ["set"]):
+        (inner,) = value.values()
+        value = f"({', '.join(_text(part, labels) for part in inner)})"
+    elif value is None or isinstance(value, bool):
+        value = str(value)
+    text = value if isinstance(value, str) else json.dumps(value, default=str)
+    # What could not be decoded contains surrogates, which cannot be written to a file.
+    text = text.encode(errors="replace").decode()
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
