@@ -1,9 +1,13 @@
 """A search in one line: of a problem, or of a function that makes choices."""
 
+import inspect
 from collections.abc import Callable, Iterable
-from dataclasses import replace
+from concurrent.futures import Executor
+from copy import copy
+from dataclasses import dataclass, replace
+from functools import wraps
 from os import PathLike
-from typing import Any, Literal, Unpack, cast
+from typing import Any, Literal, ParamSpec, Unpack, cast
 
 import numpy as np
 
@@ -11,15 +15,18 @@ from dagsearch._internal.checks import checked_flag, is_finite
 from dagsearch._internal.texts import shown
 from dagsearch.costly.step_search import StepSearch
 from dagsearch.covariances import Covariance
-from dagsearch.errors import SearchInterrupted
+from dagsearch.errors import ProblemError, SearchInterrupted
 from dagsearch.methods import default_initial
-from dagsearch.problem import Problem, StepProblem, has_costly_steps
+from dagsearch.problem import Problem, State, StepProblem, has_costly_steps, is_minimized
 from dagsearch.problems.functions import Choose, FunctionProblem
 from dagsearch.results import Evaluation, Gaussian, Result
 from dagsearch.run.given import Given, Known, pairs_of
 from dagsearch.run.runner import (
+    Callback,
     Execution,
+    OnError,
     check_execution,
+    check_names,
     checked_budget,
     checked_callback,
     log_if_poor,
@@ -27,7 +34,10 @@ from dagsearch.run.runner import (
 )
 from dagsearch.run.stopping import Stop
 from dagsearch.search import Search, Seed
+from dagsearch.storage.log import LOST_AFTER
 from dagsearch.storage.opening import has_begun
+
+P = ParamSpec("P")
 
 
 class Settings(Execution, total=False):
@@ -47,6 +57,27 @@ class Settings(Execution, total=False):
     start: Iterable[Any]
 
 
+def _hinting(function: Callable[P, Result]) -> Callable[P, Result]:
+    """The function with all keywords of :func:`search` in its signature, and hints for those of others.
+
+    Names are checked first: without a budget, Python would say of ``n_trials=100`` only that one is missing.
+    """
+    parameters = dict(inspect.signature(function).parameters)
+    if parameters.pop("settings", None) is not None:
+        of_search = inspect.signature(search).parameters
+        parameters |= {name: one for name, one in of_search.items() if one.kind is one.KEYWORD_ONLY}
+
+    @wraps(function)
+    def checked(*arguments: P.args, **settings: P.kwargs) -> Result:
+        check_names(settings, parameters)
+        return function(*arguments, **settings)
+
+    signature = inspect.Signature([*parameters.values()], return_annotation=Result)
+    checked.__signature__ = signature  # type: ignore[attr-defined]
+    return checked
+
+
+@_hinting
 def search(
     problem: Problem | StepProblem,
     budget: int,
@@ -63,7 +94,13 @@ def search(
     name: str | None = None,
     known: Known = (),
     start: Iterable[Any] = (),
-    **execution: Unpack[Execution],
+    executor: Executor | None = None,
+    n_jobs: int | None = None,
+    timeout: float | None = None,
+    on_error: OnError = "raise",
+    deterministic: bool = False,
+    callback: Callback | None = None,
+    lost_after: float = LOST_AFTER,
 ) -> Result:
     """Find the best leaf of a problem with ``budget`` evaluations.
 
@@ -109,17 +146,27 @@ def search(
         another process, at the same time, takes part in the run.
     name : str, optional
         Name of the run in the database; by default the database has one run.
-    known : sequence of (leaf, reward), optional
-        Results that you have already: the search learns them first. They are in its history, and one of them
-        may be the best leaf, but they do not count as evaluations. A leaf may be written as a dictionary,
-        list or set; a mapping from leaves to rewards will do, and so does the ``history`` of another result.
+    known : Result, mapping or sequence of (leaf, reward), optional
+        Rewards that you have already: the result of an earlier run, or leaves with their rewards. The search
+        learns them first. They are in its history, and one of them may be the best leaf, but they do not
+        count as evaluations. A leaf may be written as a dictionary, list or set.
     start : sequence of leaves, optional
         Leaves to evaluate first, such as presets. They count as evaluations.
-    **execution
-        Where and how rewards are computed, as for :meth:`Search.steps`: ``executor``, ``n_jobs``,
-        ``timeout``, ``on_error``, ``deterministic``; ``callback``, which is called with every evaluation and
-        ends the run by returning ``True``; and ``lost_after``, the seconds after which a process of a stored
-        run that is silent counts as dead, so that another one evaluates its leaf.
+    executor : concurrent.futures.Executor, optional
+        Evaluates leaves; by default the calling thread does.
+    n_jobs : int, optional
+        Number of processes to evaluate in; -1 for one per core.
+    timeout : float, optional
+        Seconds after which an evaluation counts as failed.
+    on_error : "raise", "skip" or float
+        What to do about a failed evaluation: raise an error, skip it, or tell this reward.
+    deterministic : bool
+        Whether rewards are learnt in the order in which they were asked for.
+    callback : callable, optional
+        Called with every evaluation; the run ends if it returns ``True``.
+    lost_after : float
+        Seconds after which a silent process of a stored run counts as dead, so that another one evaluates its
+        leaf.
 
     Raises
     ------
@@ -134,10 +181,19 @@ def search(
     noisy = checked_flag("noisy", noisy)
     if progress != "notebook" and not isinstance(progress, bool | np.bool_):
         raise ValueError(f"progress must be True, False or 'notebook', got {shown(progress)}")
-    check_execution(execution, Settings.__annotations__)
+    execution = Execution(
+        executor=executor,
+        n_jobs=n_jobs,
+        timeout=timeout,
+        on_error=on_error,
+        deterministic=deterministic,
+        callback=callback,
+        lost_after=lost_after,
+    )
+    check_execution(execution)
     given = Given.of(problem, known, start)
     run = _search_of(problem, budget, covariance, noisy, seed, storage, name)
-    sign = -1 if isinstance(problem, FunctionProblem) and problem.minimize else 1
+    sign = -1 if is_minimized(problem) else 1
     try:
         if isinstance(run, Search):
             given.tell(run)
@@ -184,21 +240,23 @@ def _search_of(
     return Search.default(problem, noisy=noisy, seed=seed, **own)
 
 
-def maximize(function: Callable[[Choose], float], budget: int, **settings: Unpack[Settings]) -> Result:
+@_hinting
+def maximize(
+    function: Callable[[Choose], float] | Problem | StepProblem, budget: int, **settings: Unpack[Settings]
+) -> Result:
     """Find the choices with which a function returns the largest number.
 
     Parameters
     ----------
-    function : callable
+    function : callable or Problem
         ``function(choose)`` calls ``choose(name, options)`` for every choice that it makes, and returns a
         number. Which choices it makes, and from which options, may depend on earlier choices, and on nothing
-        else. It is called once for every evaluation. See :class:`dagsearch.problems.FunctionProblem`.
+        else. It is called once for every evaluation. See :class:`dagsearch.problems.FunctionProblem`. A
+        problem is searched as by :func:`dagsearch.search`.
     budget : int
         Maximum number of evaluations, that is, of calls of the function.
     **settings
-        ``covariance``, ``noisy``, ``patience``, ``target``, ``seconds``, ``tolerance``, ``seed``,
-        ``progress``, ``storage``, ``name``, ``known``, ``start``, ``executor``, ``n_jobs``, ``timeout``,
-        ``on_error``, ``deterministic``, ``callback``, ``lost_after``: as for :func:`dagsearch.search`.
+        The keywords of :func:`dagsearch.search`.
 
     Returns
     -------
@@ -217,11 +275,14 @@ def maximize(function: Callable[[Choose], float], budget: int, **settings: Unpac
     >>> result.best_reward, result.best_state["width"]
     (15.0, 5)
     """
-    return search(FunctionProblem(function), budget, **settings)
+    return search(_as_problem(function), budget, **settings)
 
 
-def minimize(function: Callable[[Choose], float], budget: int, **settings: Unpack[Settings]) -> Result:
-    """Find the choices with which a function returns the smallest number.
+@_hinting
+def minimize(
+    function: Callable[[Choose], float] | Problem, budget: int, **settings: Unpack[Settings]
+) -> Result:
+    """Find the choices with which a function, or the leaf with which a problem, has the smallest reward.
 
     Everything is as for :func:`maximize`, except that small numbers are good: ``target`` stops the search
     once the function returns at most that, rewards of ``known`` and those that ``callback`` sees are the
@@ -241,11 +302,42 @@ def minimize(function: Callable[[Choose], float], budget: int, **settings: Unpac
     if (callback := checked_callback(settings.get("callback"))) is not None:
         settings["callback"] = lambda evaluation: callback(_turned_evaluation(evaluation))
     try:
-        return turned(search(FunctionProblem(function, minimize=True), budget, **settings))
+        return turned(search(minimized(_as_problem(function)), budget, **settings))
     except (Exception, SearchInterrupted) as error:
         if isinstance(result := getattr(error, "result", None), Result):
             error.result = turned(result)  # type: ignore[union-attr]
         raise
+
+
+def _as_problem(function: Any) -> Any:
+    return function if hasattr(function, "root") else FunctionProblem(function)
+
+
+def minimized(problem: Any) -> Any:
+    """The problem of finding the smallest reward: a copy whose reward is the negative."""
+    if has_costly_steps(problem) or hasattr(problem, "player"):
+        raise ProblemError(
+            f"{type(problem).__name__} cannot be minimised: negate its rewards, gains and values, and swap "
+            "the players if there are two"
+        )
+    if is_minimized(problem) or isinstance(problem, type):  # of a class, the search says what is wrong
+        return problem
+    made = copy(problem)
+    if not isinstance(problem, FunctionProblem):  # which negates the function's results itself
+        object.__setattr__(made, "reward", _Negative(problem.reward))  # even if it is a frozen dataclass
+    object.__setattr__(made, "minimize", True)
+    return made
+
+
+@dataclass(frozen=True)
+class _Negative:
+    """The negative of a reward; it can be sent to other processes."""
+
+    reward: Callable[[State], float]
+
+    def __call__(self, leaf: State) -> float:
+        found = self.reward(leaf)
+        return found if found is None else 0.0 - found  # None is for the search to refuse
 
 
 def turned(result: Result) -> Result:

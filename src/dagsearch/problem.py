@@ -141,6 +141,11 @@ def has_costly_steps(problem: Any) -> bool:
     return callable(getattr(problem, "expand", None)) and not isinstance(problem, type)
 
 
+def is_minimized(problem: Any) -> bool:
+    """Whether rewards are the negatives of numbers that :func:`dagsearch.minimize` makes small."""
+    return getattr(problem, "minimize", False) is True
+
+
 class Layout(NamedTuple):
     """What the codes of a problem's states mean: one category per place."""
 

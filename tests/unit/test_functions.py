@@ -1,6 +1,7 @@
 """Functions that choose: what a run shows, and searches over it."""
 
 import cProfile
+import inspect
 import json
 import pickle
 import pstats
@@ -12,7 +13,7 @@ import pytest
 
 import dagsearch as ds
 from dagsearch.problems import Decision, FunctionProblem
-from support.runs import events
+from support.runs import events, record
 from support.small import CoinFlips
 
 
@@ -259,6 +260,52 @@ def test_the_rules_to_stop_are_in_the_sign_of_the_function():
     with pytest.raises(ds.EvaluationError, match="ValueError: odd") as error:
         ds.minimize(failing, budget=20, seed=0)
     assert all(e.reward == 1.0 for e in error.value.result.history)
+
+
+def test_ready_made_problems_are_minimised_with_the_users_own_numbers(tmp_path):
+    problem, seen = ds.problems.Subsets(12, 3, reward=lambda chosen: sum(chosen) - 1.5), []
+    settings = {"seed": 0, "storage": tmp_path / "run.db", "target": 1.5, "callback": seen.append}
+    result = ds.minimize(problem, 60, n_jobs=2, **settings)
+    assert (result.best_reward, result.best_state, result.stopped) == (1.5, {0, 1, 2}, "target")
+    assert result.minimized
+    assert all(e.reward == problem.reward(e.leaf) for e in (*result.history, *seen))
+    assert record(tmp_path / "run.db").minimized
+    with pytest.raises(ds.StorageError, match=r"continue it by ds\.minimize"):
+        ds.search(problem, 70, storage=tmp_path / "run.db")
+    known = ds.minimize(problem, 5, seed=1, known=result)
+    assert known.best_reward == 1.5
+    assert len(known.history) == len(result.history) + 5
+    assert ds.maximize(problem, 40, seed=0, known=result).best_reward == 28.5
+    assert ds.minimize(FunctionProblem(straight), 6, seed=0).best_reward == 1
+    with pytest.raises(ds.ProblemError, match="TicTacToe cannot be minimised"):
+        ds.minimize(ds.problems.TicTacToe(), 5)
+
+
+@pytest.mark.parametrize("call", [ds.search, ds.maximize, ds.minimize])
+@pytest.mark.parametrize(
+    ("name", "word"),
+    [
+        *((name, "budget") for name in ("n_trials", "n_iter", "n_calls", "max_evals")),
+        *(("random_state", "seed"), ("direction", "ds.minimize"), ("verbose", "progress")),
+        *(("callbacks", "callback"), ("x0", "start"), ("n_job", "n_jobs")),
+    ],
+)
+def test_words_of_other_libraries_are_translated(call, name, word):
+    with pytest.raises(TypeError, match=rf"^'{name}' is not a setting of a search: .*\b{word}\b"):
+        call(straight, **{name: 3})
+
+
+def test_editors_are_told_the_keywords_and_what_a_search_offers():
+    names = list(inspect.signature(ds.search).parameters)[1:]
+    assert {"budget", "seed", "n_jobs", "callback", "lost_after"} < set(names)
+    for function in (ds.maximize, ds.minimize):
+        assert list(inspect.signature(function).parameters) == ["function", *names]
+    search = ds.Search.default(ds.problems.Subsets(5, 2), seed=0)
+    assert {"ask", "tell", "run", "history"} < set(dir(search))
+    assert not {name for name in dir(search) if name.startswith("_") or not hasattr(type(search), name)} - {
+        "problem",
+        "seed",
+    }
 
 
 def test_progress_shows_the_sign_of_the_function(capsys):

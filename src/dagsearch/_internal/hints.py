@@ -2,7 +2,17 @@
 
 import difflib
 from collections.abc import Iterable
+from typing import Final
 
+OF_OTHERS: Final = {
+    **dict.fromkeys(("n_trials", "n_iter", "n_calls", "max_evals", "max_iter"), "it is called budget here"),
+    **dict.fromkeys(("random_state", "rng"), "it is called seed here, and is given to the search"),
+    "direction": "call ds.maximize or ds.minimize",
+    "verbose": "ds.search, ds.maximize and ds.minimize have progress=True",
+    "callbacks": "it is called callback here, and is one function",
+    "x0": "leaves to evaluate first are called start here, leaves with their rewards known",
+}
+"""What keywords of other libraries are called here."""
 # Shorter texts are part of too many names to tell which one was meant.
 _SHORTEST = 3
 

@@ -9,7 +9,7 @@ from dagsearch.cli.imports import imported
 from dagsearch.cli.select import add_output, resume_selection
 from dagsearch.costly.step_search import StepSearch
 from dagsearch.errors import DagSearchError, StorageError
-from dagsearch.functions import turned
+from dagsearch.functions import minimized, turned
 from dagsearch.problem import has_costly_steps
 from dagsearch.problems.functions import FunctionProblem
 from dagsearch.results import Result
@@ -70,8 +70,8 @@ def run(options: argparse.Namespace) -> int:
             raise ValueError("the run does not hold its problem: give --problem module:name")
         problem = imported_problem(options.problem)
         if inspect.isfunction(problem):
-            problem = FunctionProblem(problem, minimize=record.minimized)
-        result = resume(options, problem, record)
+            problem = FunctionProblem(problem)
+        result = resume(options, minimized(problem) if record.minimized else problem, record)
         if record.minimized:
             result = turned(result)
     except (DagSearchError, ValueError, OSError) as error:

@@ -9,14 +9,14 @@ from dagsearch._internal.texts import shown
 from dagsearch.errors import DagSearchError, ProblemError
 from dagsearch.posterior.units import checked_reward
 from dagsearch.problem import Problem, State, StepProblem, has_costly_steps
-from dagsearch.results import Evaluation, Proposal
+from dagsearch.results import Evaluation, Proposal, Result
 from dagsearch.space import Space
 
 if TYPE_CHECKING:
     from dagsearch.search import Search
 
-Known = Iterable[tuple[Any, float] | Evaluation] | Mapping[Any, float]
-"""Leaves with their rewards: pairs, a mapping, or the history of another result."""
+Known = Iterable[tuple[Any, float] | Evaluation] | Mapping[Any, float] | Result
+"""Leaves with their rewards: pairs, a mapping, or another result."""
 
 
 class Given(NamedTuple):
@@ -66,6 +66,8 @@ class Given(NamedTuple):
 
 def pairs_of(known: Known) -> list[tuple[Any, float]]:
     """Leaves as they were given, and rewards that can be told."""
+    if isinstance(known, Result):
+        known = known.history
     listed = _listed("known", list(known.items()) if isinstance(known, Mapping) else known)
     pairs = list[tuple[Any, float]]()
     for place, one in enumerate(listed):

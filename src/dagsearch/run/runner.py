@@ -3,7 +3,7 @@
 import logging
 import math
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import closing
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypedDict, TypeVar, Unpack, cast
@@ -12,7 +12,7 @@ import numpy as np
 
 from dagsearch._internal.checks import LARGEST_WHOLE, checked_flag, is_budget, is_finite
 from dagsearch._internal.deadline import OutOfTime
-from dagsearch._internal.hints import did_you_mean
+from dagsearch._internal.hints import OF_OTHERS, did_you_mean
 from dagsearch._internal.texts import described, shortened, shown
 from dagsearch.errors import EvaluationError, ProblemError, SearchExhausted
 from dagsearch.posterior.units import LARGEST_REWARD
@@ -391,14 +391,17 @@ def checked_budget(budget: int) -> int:
     return int(budget)
 
 
-def check_execution(execution: Execution, others: Iterable[str] = ()) -> None:
-    """Raise if there are other keywords than those of :class:`Execution`, or wrong ones.
+def check_names(given: Iterable[str], names: Collection[str]) -> None:
+    """Raise if one of the given names is no keyword; those of other libraries are translated."""
+    for name in given:
+        if name not in names:
+            hint = OF_OTHERS.get(name) or did_you_mean(name, names, "help(dagsearch.search) lists all")
+            raise TypeError(f"{name!r} is not a setting of a search: {hint}")
 
-    ``others`` are more keywords that could have been meant.
-    """
-    for name in execution.keys() - Execution.__annotations__.keys():
-        hint = did_you_mean(name, [*Execution.__annotations__, *others], "help(dagsearch.search) lists all")
-        raise TypeError(f"{name!r} is not a setting of a search: {hint}")
+
+def check_execution(execution: Execution) -> None:
+    """Raise if there are other keywords than those of :class:`Execution`, or wrong ones."""
+    check_names(execution, Execution.__annotations__)
     lost_after = execution.get("lost_after", 1.0)
     if not is_finite(lost_after) or lost_after <= 0.0:
         raise ValueError(f"lost_after must be a positive number of seconds, got {shown(lost_after)}")

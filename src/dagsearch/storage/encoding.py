@@ -14,9 +14,8 @@ import numpy as np
 from dagsearch._internal.order import in_order
 from dagsearch._internal.plain import from_json, to_json
 from dagsearch.errors import ProblemError
-from dagsearch.problem import Action, Problem, State, Step, has_costly_steps
+from dagsearch.problem import Action, Problem, State, Step, has_costly_steps, is_minimized
 from dagsearch.problems.choices import NamedChoices
-from dagsearch.problems.functions import FunctionProblem
 from dagsearch.problems.sequences import TupleProblem
 from dagsearch.problems.subsets import Subsets
 from dagsearch.space import Space
@@ -120,7 +119,7 @@ def leaf_form(problem: Problem) -> dict[str, Any]:
         form = "set" if isinstance(problem, Subsets) else None
         names = problem.labels if isinstance(problem, Subsets) else None
         labels = None if names is None else [str(name)[:_LONGEST] for name in names[:_MOST_LABELS]]
-    minimize = isinstance(problem, FunctionProblem) and problem.minimize
+    minimize = is_minimized(problem)
     game = Space(problem).has_players
     steps = has_costly_steps(problem)
     return {"form": form, "labels": labels, "minimize": minimize, "game": game, "steps": steps}

@@ -12,7 +12,7 @@ import numpy as np
 import scipy
 
 from dagsearch.errors import StorageError
-from dagsearch.problem import has_costly_steps
+from dagsearch.problem import has_costly_steps, is_minimized
 from dagsearch.space import Space
 from dagsearch.space.walks import Walk, shape_rng
 from dagsearch.storage.database import Header
@@ -130,11 +130,11 @@ def check_same(header: Header, search: "Search", where: str) -> None:
     settings = header.settings
     _check_equal("problem", header.problem, fingerprint(search.space), where)
     minimized = bool(settings["leaves"].get("minimize"))
-    if minimized != leaf_form(search.problem)["minimize"]:
+    if minimized != is_minimized(search.problem):
         way = "minimis" if minimized else "maximis"
         raise StorageError(
-            f"{where} is the run of a function that is {way}ed: continue it by ds.{way[:-1]}ze, or with "
-            f"FunctionProblem(function, minimize={minimized}). It was not changed"
+            f"{where} is the run of a reward that is {way}ed: continue it by ds.{way[:-1]}ze. It was not "
+            "changed"
         )
     if header.version == __version__:  # parts of another version may describe themselves in other words
         _check_equal("search", settings["parts"], parts_of(search), where)
