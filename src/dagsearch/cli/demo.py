@@ -67,7 +67,10 @@ def _picture(text: str) -> Path:
 
 def run(options: argparse.Namespace) -> int:
     """Search, compare, show; returns the exit code."""
-    problem = DigitsPixels()
+    try:
+        problem = DigitsPixels()
+    except ModuleNotFoundError as error:
+        return failed("demo", error)
     print(f"Choosing {problem.k} of the 64 pixels of the digits with {options.budget} evaluations.")
     try:
         result = ds.search(

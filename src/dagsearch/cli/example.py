@@ -61,9 +61,8 @@ def run(options: argparse.Namespace) -> int:
         table = cancer() if options.name == "cancer" else shop()
         write(table, file)
     except ImportError as error:
-        if getattr(error, "name", None) != "pandas" and "pandas" not in str(error):
-            return failed("example", error)
-        return failed("example", ModuleNotFoundError("tables need pandas: pip install 'dagsearch[select]'"))
+        missing = f"tables need other packages ({error}): pip install 'dagsearch[select]'"
+        return failed("example", ModuleNotFoundError(missing))
     except (OSError, ValueError) as error:
         return failed("example", error)
     print(f"wrote {file}: {len(table)} rows, {len(table.columns)} columns")

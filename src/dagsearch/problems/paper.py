@@ -71,9 +71,13 @@ class DigitsPixels(Subsets):
     shape = (8, 8)
 
     def __init__(self, k: int = 10, split: int = 0) -> None:
-        # scikit-learn is slow to import, and most problems do not need it.
-        from sklearn.datasets import load_digits
-        from sklearn.model_selection import train_test_split
+        try:  # it is slow to import, and other problems do not need it
+            from sklearn.datasets import load_digits
+            from sklearn.model_selection import train_test_split
+        except ModuleNotFoundError as error:
+            raise ModuleNotFoundError(
+                "the digits are scikit-learn's: pip install 'dagsearch[sklearn]'"
+            ) from error
 
         super().__init__(64, k, self.accuracy, positions=np.indices(self.shape).reshape(2, -1).T)
         self.split = int(split)

@@ -1,5 +1,12 @@
 """Feature selection for scikit-learn: the parts of :class:`dagsearch.sklearn.DAGSearchSelector`."""
 
+try:
+    import sklearn  # noqa: F401
+except ModuleNotFoundError as error:
+    raise ModuleNotFoundError(
+        "feature selection needs scikit-learn: pip install 'dagsearch[sklearn]'"
+    ) from error
+
 from dagsearch.selection.certainty import Fit, HonestScore
 from dagsearch.selection.rankings import likeness
 from dagsearch.selection.record import Entry, Scored

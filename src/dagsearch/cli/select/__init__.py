@@ -60,10 +60,11 @@ def resume_selection(options: argparse.Namespace, noted: Mapping[str, Any]) -> i
 
 def _run(options: argparse.Namespace, request: Request) -> int:
     """Select, print what was found, and write the report."""
-    from dagsearch.cli.select import task
-    from dagsearch.cli.select.summary import summary
-
     try:
+        import dagsearch.sklearn  # noqa: F401 says what to install where scikit-learn is missing
+        from dagsearch.cli.select import task
+        from dagsearch.cli.select.summary import summary
+
         if options.out is not None:
             check_output(options.out, FILES, options.force)
         outcome = task.select(request)
