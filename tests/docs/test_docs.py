@@ -1,15 +1,11 @@
 """Every code block of README and docs runs, and the README's commands are what CI runs."""
 
-import ast
-import itertools
-import random
 import re
 import shlex
 import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 import dagsearch as ds
@@ -30,67 +26,6 @@ def test_code_blocks_run(page, monkeypatch, tmp_path):
     namespace: dict[str, object] = {}
     for number, code in enumerate(blocks(page, "python"), start=1):
         exec(compile(code, f"{page.name}, block {number}", "exec"), namespace)
-
-
-def block_with(page, text):
-    (found,) = [code for code in blocks(page, "python") if text in code]
-    return found
-
-
-def not_beaten(aims):
-    return {own for own in aims if not any(other != own and np.all(np.array(other) >= own) for other in aims)}
-
-
-def area_below(aims, lowest):
-    """Of the points that some of these are better than in both aims."""
-    area, height = 0.0, lowest[1]
-    for first, second in sorted(aims, reverse=True):
-        area += max(second - height, 0.0) * (first - lowest[0])
-        height = max(height, second)
-    return area
-
-
-def test_two_aims_give_a_pareto_set():
-    namespace = {"ds": ds}
-    exec(block_with(ROOT / "docs" / "faq.md", "pareto ="), namespace)
-    assert namespace["measured"].cache_info().misses == 100
-    measured, options, aims = (namespace[name] for name in ("measured", "options", "aims"))
-    every = {measured(*values) for values in itertools.product(*options.values())}
-    assert len(aims) == 100
-    best = not_beaten(every)
-    assert (len(every), len(best)) == (1200, 74)
-    assert set(namespace["pareto"].values()) == not_beaten(set(aims.values()))
-    assert len(best & set(namespace["pareto"].values())) > 37
-    lowest = np.min(list(every), axis=0)
-    assert area_below(aims.values(), lowest) > 0.98 * area_below(every, lowest)
-    some = random.Random(0).sample(sorted(every), 100)
-    assert area_below(some, lowest) < 0.9 * area_below(every, lowest)
-
-
-@pytest.mark.slow
-def test_measurements_on_disk_are_shared_by_processes_and_survive(tmp_path):
-    pytest.importorskip("joblib")
-    changes = {
-        "from functools import cache": "import dagsearch as ds, joblib, os, pathlib, tempfile",
-        "@cache ": '@joblib.Memory("measured", verbose=0).cache ',
-        "    stiffness, density =": "    os.close(tempfile.mkstemp(dir=calls)[0])\n    stiffness, density =",
-        "known=known)": 'known=known, n_jobs=2, storage=f"{weight}.db")',
-    }
-    code = block_with(ROOT / "docs" / "faq.md", "pareto =")
-    for before, after in changes.items():
-        assert code.count(before) == 1
-        code = code.replace(before, after)
-    script = tmp_path / "beams.py"
-    script.write_text(
-        f"calls = {str(tmp_path / 'calls')!r}\n{code}\nprint(sorted(map(repr, pareto.items())))"
-    )
-    (tmp_path / "calls").mkdir()
-    first, second = (
-        subprocess.run([sys.executable, script], cwd=tmp_path, capture_output=True, text=True, check=True)
-        for _ in range(2)
-    )
-    assert first.stdout == second.stdout
-    assert len(list((tmp_path / "calls").iterdir())) == 100
 
 
 def test_every_block_is_of_a_kind_that_is_run():
@@ -128,27 +63,6 @@ def test_commands_of_a_page_run_one_after_the_other(page, monkeypatch, tmp_path,
 
 def test_commands_of_the_readme_are_run():
     assert commands_of(ROOT / "README.md") == commands_of(ROOT / "docs" / "feature-selection.md")
-
-
-def test_pictures_of_the_report_show_the_tutorials_last_command():
-    script = ast.parse((ROOT / "experiments" / "report_pictures.py").read_text())
-    texts = [node.value for node in ast.walk(script) if isinstance(node, ast.Constant)]
-    (given,) = [text for text in texts if isinstance(text, str) and text.startswith("select ")]
-    *_, last = commands_of(ROOT / "docs" / "tutorial.md")
-    assert shlex.split(given) == last[: last.index("--out")]
-
-
-def test_the_readme_problem_is_short():
-    lines = blocks(ROOT / "README.md", "python")[0].splitlines()
-    assert len([line for line in lines if line]) < 20
-
-
-def test_every_kind_of_problem_is_stated_in_ten_lines():
-    page = (ROOT / "docs" / "problems.md").read_text()
-    section = page.split("## Fourteen problems in ten lines each")[1].split("\n## ")[0]
-    stated = [code for _, code in BLOCK.findall(section)]
-    assert len(stated) == 14
-    assert all(len([line for line in code.splitlines() if line]) <= 10 for code in stated)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

@@ -16,7 +16,7 @@ from dagsearch.covariances import (
     Views,
     check_covariance,
 )
-from dagsearch.posterior import FunctionScores, WeightScores, scores_for
+from dagsearch.posterior import FunctionScores, WeightScores
 from dagsearch.posterior.landmarks import InducedScores
 from dagsearch.problem import Children
 from dagsearch.space import Space
@@ -104,25 +104,6 @@ def test_agrees_with_scikit_learn(model, private):
     # predict() takes the white kernel for noise of the reward; our g has the private offset in it too.
     assert np.abs(scores.mean[80:] - mean).max() < 1e-8
     assert np.abs(scores.variance[80:] - deviation**2).max() < 1e-8
-
-
-def test_agrees_with_scikit_learn_on_a_covariance_without_features():
-    rng = np.random.default_rng(6)
-    points = [tuple(point) for point in rng.normal(size=(60, 2)).tolist()]
-
-    def squared_exponential(x, y):
-        return float(np.exp(-0.5 * np.sum((np.array(x) - np.array(y)) ** 2)))
-
-    rewards = rng.normal(size=40)
-    regressor = GaussianProcessRegressor(alpha=0.1, optimizer=None)  # unit squared exponential
-    regressor.fit(np.array(points[:40]), rewards)
-    mean, deviation = regressor.predict(np.array(points), return_std=True)
-    scores = scores_for(Pairwise(squared_exponential), noise=0.1)
-    assert isinstance(scores, FunctionScores)
-    scores.track(points)
-    for node in range(40):
-        scores.condition(node, rewards[node])
-    assert_same(scores, mean, deviation**2)
 
 
 @pytest.mark.parametrize("model", [WeightScores, FunctionScores])

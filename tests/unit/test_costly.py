@@ -10,7 +10,7 @@ import pytest
 import dagsearch as ds
 from dagsearch.costly.edges import BACK, Edges
 from dagsearch.costly.fields import Field
-from support.steps import AsTree, BitPasses, Given, Language
+from support.steps import BitPasses, Given, Language
 
 
 def finished(problem, budget=1000, seed=0):
@@ -42,7 +42,7 @@ def random_edges(problem, seed):
 # Values --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(20))
 @pytest.mark.parametrize("cycles", [False, True])
 def test_values_are_those_of_brute_force(seed, cycles):
     problem = Given.random(seed, cycles=cycles)  # cycles lose: going round never pays
@@ -74,79 +74,6 @@ def test_values_hold_at_any_time_and_whatever_the_order(seed):
 
 def _gain(problem, state, to):
     return max(gain for after, gain in problem.edges[state].values() if after == to)
-
-
-def test_two_ways_to_one_state_are_one_node_with_the_better_gains():
-    problem = Given(
-        {0: {"a": (1, 1.0), "b": (2, 5.0)}, 1: {"x": (3, 1.0)}, 2: {"y": (3, 0.0)}, 3: {}}, {3: 0.0}
-    )
-    search = finished(problem)
-    result = search.result()
-    assert search.edges.nodes == 4
-    assert len(problem.taken) == 4
-    assert (result.best_path, result.best_reward, result.best_state) == (("b", "y"), 5.0, 3)
-    assert search.edges.reach[search.edges.find(3)] == 5.0
-
-
-def test_a_better_way_found_late_counts_for_everything_behind_it():
-    problem = Given(
-        {0: {"a": (1, 0.0), "b": (2, 1.0)}, 1: {"c": (3, 0.0)}, 2: {"d": (1, 9.0)}, 3: {}}, {3: 1.0}
-    )
-    edges = Edges(problem)
-    for state, action in ((0, "a"), (1, "c"), (0, "b"), (2, "d")):
-        take(edges, problem, state, action)
-    assert edges.best == 11.0
-    assert edges.actions_to(edges.best_node()) == ("b", "d", "c")
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_the_tree_equals_the_dag_where_nothing_merges(seed):
-    rng = np.random.default_rng(seed)
-    edges, nodes = {0: {}}, 1
-    for node in range(12):  # a tree already
-        for action in range(rng.integers(1, 3)):
-            if node in edges:
-                edges[node][action], edges[nodes] = (nodes, float(rng.normal())), {}
-                nodes += 1
-    value = {node: float(rng.normal()) for node in edges}
-    runs = [ds.search(kind(edges, value), 30, seed=1) for kind in (Given, AsTree)]
-    assert [one.best_reward for one in runs[0].history] == [one.best_reward for one in runs[1].history]
-    assert runs[0].best_path == runs[1].best_path
-
-
-class Leafy:
-    """A problem with rewards at its leaves only, both ways."""
-
-    def root(self):
-        return ()
-
-    def actions(self, state):
-        return (0, 1, 2) if len(state) < 3 else ()
-
-    def step(self, state, action):
-        return (*state, action)
-
-    def reward(self, leaf):
-        return float(np.sin(7 * leaf[0] + 3 * leaf[1] + leaf[2]))
-
-
-class LeafySteps:
-    def __init__(self):
-        self.plain = Leafy()
-        self.root, self.actions = self.plain.root, self.plain.actions
-
-    def expand(self, state, action):
-        after = self.plain.step(state, action)
-        return ds.Step(after, value=None if self.actions(after) else self.plain.reward(after))
-
-
-def test_with_rewards_at_leaves_only_values_are_those_of_the_usual_search():
-    usual, costly = ds.Search.default(Leafy(), seed=0), finished(LeafySteps())
-    usual.run(27)
-    assert costly.result().best_reward == usual.result().best_reward
-    for state in [(), (0,), (1,), (2,), (0, 1), (2, 2)]:
-        below = [one.reward for one in usual.history if one.leaf[: len(state)] == state]
-        assert costly.edges.best_below[costly.edges.find(state)] == max(below)
 
 
 # Which steps are taken ----------------------------------------------------------------------------------
@@ -293,23 +220,6 @@ def test_a_failed_step_is_not_taken_again():
     assert 3 not in result.best_path
     with pytest.raises(ds.EvaluationError, match="RuntimeError: no"):
         ds.search(Failing(0), 100, seed=0)
-
-
-def test_what_can_be_asked_of_a_search():
-    search = finished(BitPasses(0), 40)
-    assert search.edges.best == search.result().best_reward
-    assert not isinstance(search, ds.Search)
-    for missing in (
-        "belief",
-        "propose",
-        "forecast",
-        "settle",
-        "default",
-        "paper",
-        "recommend",
-        "best_action",
-    ):
-        assert not hasattr(search, missing)
 
 
 def test_the_usual_search_names_the_one_for_costly_steps():

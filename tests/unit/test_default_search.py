@@ -292,12 +292,6 @@ def test_a_stop_without_reasons_never_stops():
 # What is known in the end ---------------------------------------------------------------------------
 
 
-def test_probability_is_unknown_where_there_are_no_samples():
-    assert ds.baselines.random_search(counting(), seed=0).run(5).probability_best is None
-    assert ds.search(ds.problems.TicTacToe(), 30, seed=0).probability_best is None
-    assert ds.Search.default(counting()).result().probability_best is None
-
-
 # Noise ------------------------------------------------------------------------------------------------
 
 
@@ -383,14 +377,6 @@ def test_a_failed_evaluation_does_not_stop_climbs():
         search.tell(proposal, float("nan"))
     search.run(15)
     assert len(search.history) == 30
-
-
-def test_leaves_told_by_hand_are_learnt_from():
-    problem = counting()
-    search = ds.Search.default(problem, initial=4, seed=0)
-    search.tell(frozenset({26, 27, 28, 29}), 110.0)
-    search.run(10)
-    assert search.result().best_reward == 110.0
 
 
 def test_the_score_model_suits_the_covariance():

@@ -156,16 +156,6 @@ def test_values_are_exact_afterwards(name, expansion, minimax):
             assert graph.v_mean[node] == pytest.approx(value(graph.states[node]), abs=1e-3)
 
 
-def test_a_subclass_with_other_actions_is_searched_completely():
-    class Sparse(Subsets):
-        def actions(self, state):
-            return [feature for feature in super().actions(state) if feature - 1 not in state]
-
-    problem = Sparse(7, 3, total)
-    assert Space(problem).coding is None
-    assert once_each(problem, ds.search(problem, 1_000, seed=0).history)
-
-
 # Few leaves below many states --------------------------------------------------------------------------
 
 
@@ -284,8 +274,8 @@ def test_seconds_hold_while_leaves_are_looked_for(clock):
     [
         (
             lambda: ds.Search(
-                Subsets(30, 6, total),
-                scores=FunctionScores(SetKernel().bind(Subsets(30, 6, total)), 0.01),
+                Subsets(12, 4, total),
+                scores=FunctionScores(SetKernel().bind(Subsets(12, 4, total)), 0.01),
                 proposers=Descent(UpperConfidence(1.0), Greedy(1.0), AllChildren()),
                 repeats=False,
                 seed=0,
@@ -401,12 +391,6 @@ def test_actions_in_another_order_are_refused():
     turns = iter(range(1_000))
     with pytest.raises(ds.ProblemError, match=r"actions\(''\) changes from call to call: \['a', 'b'\], then"):
         ds.search(word(lambda: ["a", "b"][:: 1 - 2 * (next(turns) % 2)]), 3)
-
-
-def test_actions_that_come_and_go_are_refused():
-    turns = iter(range(1_000))
-    with pytest.raises(ds.ProblemError, match="changes from call to call"):
-        ds.search(word(lambda: ["a", "b"][: 1 + next(turns) % 2]), 3)
 
 
 @pytest.mark.parametrize("letters", [lambda: np.array(["a", "b"]), lambda: "ab", lambda: ("a", "b")])

@@ -2,13 +2,11 @@
 
 import json
 import math
-from itertools import pairwise
 from pathlib import Path
 
 import mpmath
 import numpy as np
 import pytest
-from scipy.integrate import quad
 from scipy.special import ndtr
 from scipy.stats import multivariate_normal, norm
 
@@ -79,9 +77,9 @@ def random_cases(count, seed):
         yield (*case, rng.uniform(-0.95, 0.95), prior)
 
 
-def test_max_of_two_agrees_with_quadrature_on_10000_random_cases():
+def test_max_of_two_agrees_with_quadrature_on_random_cases():
     worst = 0.0
-    for case in random_cases(10_000, seed=1):
+    for case in random_cases(2_000, seed=1):
         found, true = max_of_two(*case), quadrature(*case)
         worst = max(worst, abs(found[0] - true[0]), abs(found[1] - true[1]))
     assert worst < 1e-10
@@ -126,7 +124,9 @@ def test_tails_against_mpmath(known):
 @pytest.mark.long
 def test_the_tails_are_what_mpmath_makes_of_them(long):
     """``python tests/unit/test_gaussians.py`` writes them anew."""
-    for known in KNOWN_TAILS if long else KNOWN_TAILS[3:5]:
+    if not long:
+        pytest.skip("a minute's work: pytest --long")
+    for known in KNOWN_TAILS:
         mean, variance = integrated(known["case"], known["prior"])
         assert mean == pytest.approx(known["mean"], rel=1e-12, abs=1e-12 * math.sqrt(variance))
         assert variance == pytest.approx(known["variance"], rel=1e-12, abs=0.0)
@@ -207,66 +207,6 @@ def test_many_standard_normals(copies, pairwise, exact):
     assert exact_max_of_many(*variables) == pytest.approx(exact, abs=5e-5)
 
 
-def test_exact_agrees_with_max_of_two():
-    for case in random_cases(200, seed=3):
-        mean1, var1, mean2, var2, _, prior = case
-        for shift in (0.0, 15.0, -15.0):  # also a prior in conflict with the variables
-            moved = None if prior is None else (prior[0] + shift, prior[1])
-            true = max_of_two(mean1, var1, mean2, var2, 0.0, moved)
-            found = exact_max_of_many([mean1, mean2], [var1, var2], moved)
-            assert found == pytest.approx(true, rel=1e-11, abs=1e-12)
-
-
-def test_exact_agrees_with_integrated_distribution_functions_on_mixed_scales():
-    means = np.array([0.0, 1.0, 1.0, -3.0, 1.2, 0.5])
-    sds = np.sqrt([1.0, 1e-8, 1e-16, 9.0, 1e-3, 0.25])
-
-    def above(m):  # P(max > m); the maximum is at least 1, but for some 1e-8
-        return 1.0 - ndtr((m - means) / sds).prod()
-
-    edges = [1.0 + t * sd for sd in (1e-8, 1e-4, 0.03, 1.0, 3.0) for t in (0.0, 1.0, 3.0, 6.0, 9.0)]
-    edges = sorted(set(edges))
-    pieces = list(pairwise(edges))
-    first = sum(quad(above, *piece, epsabs=1e-13)[0] for piece in pieces)
-    second = sum(quad(lambda m: 2 * (m - 1.0) * above(m), *piece, epsabs=1e-13)[0] for piece in pieces)
-    found = exact_max_of_many(means, sds**2)
-    assert found == pytest.approx((1.0 + first, second - first**2), abs=2e-8)
-    floor = exact_max_of_many(means, np.where(sds < 1e-7, 0.0, sds**2))
-    assert floor == pytest.approx(found, abs=2e-8)
-
-
-def test_exact_with_prior_agrees_with_importance_weighted_sampling():
-    means, variances = np.array([0.0, 0.5, 0.5, -1.0]), np.array([1.0, 0.01, 0.0, 4.0])
-    draws = np.random.default_rng(1).normal(means, np.sqrt(variances), (1_000_000, 4)).max(axis=1)
-    weights = norm.pdf(draws, 0.2, 0.7)
-    mean = np.average(draws, weights=weights)
-    found = exact_max_of_many(means, variances, prior=(0.2, 0.49))
-    assert found == pytest.approx((mean, np.average((draws - mean) ** 2, weights=weights)), rel=5e-3)
-
-
-def test_minimum_by_negation():
-    rng = np.random.default_rng(4)
-    means, variances = rng.normal(size=5), rng.uniform(0.1, 1.0, 5)
-    draws = rng.normal(means, np.sqrt(variances), (400_000, 5)).min(axis=1)
-    mean, _ = exact_max_of_many(-means, variances)
-    assert -mean == pytest.approx(draws.mean(), abs=5e-3)
-
-
-@pytest.mark.parametrize(
-    ("means", "variances", "prior"),
-    [
-        ((283996.3, 0.0026), (7.3e-12, 2.9e11), (-0.014, 7062.0)),
-        ((417603.0, 133.8), (1.6e-6, 6.3e-7), (-0.087, 9.8e-10)),
-        ((0.0, 1.0), (1.0, 2.0), (-300.0, 1e-3)),
-        ((0.07, -0.344), (1.6e-8, 1.3e4), (-7560.0, 240.0)),
-    ],
-)
-def test_exact_under_a_prior_in_strong_conflict(means, variances, prior):
-    true = max_of_two(means[0], variances[0], means[1], variances[1], 0.0, prior)
-    # Log densities are of the order of 1e6 to 1e17 here.
-    assert exact_max_of_many(means, variances, prior) == pytest.approx(true, rel=1e-5)
-
-
 def test_what_is_not_a_number_passes_through_instead_of_hanging():
     assert all(math.isnan(value) for value in truncation(math.nan)[1:])
     assert max_of_two(0.0, 1.0, 0.0, 1.0, prior=(0.5, 1e-310)) == (0.5, 0.0)
@@ -274,7 +214,6 @@ def test_what_is_not_a_number_passes_through_instead_of_hanging():
 
 def test_a_certain_prior_decides():
     assert max_of_two(3.0, 0.0, 0.0, 1.0, prior=(5.0, 0.0)) == (5.0, 0.0)
-    assert exact_max_of_many([3.0, 0.0], [0.0, 1.0], prior=(5.0, 0.0)) == (5.0, 0.0)
 
 
 @pytest.mark.parametrize("prior", [(0.0, -1.0), 1.0, (0.0, 1.0, 2.0)])
@@ -314,7 +253,7 @@ def test_correlated_maxima_agree_with_quadrature():
     """Three variables: the maximum of the last with the exact density of the others' maximum given it."""
     rng = np.random.default_rng(1)
     errors = {"correlated": [], "independent": []}
-    for _ in range(25):
+    for _ in range(8):
         means, covariance = random_joint(rng, 3)
         exact = max_by_quadrature(means, covariance)
         spread = np.sqrt(exact[1])
@@ -339,59 +278,8 @@ def max_by_quadrature(means, covariance):
     return mean, square - mean**2
 
 
-def test_correlated_maxima_of_many_agree_with_joint_samples():
-    rng = np.random.default_rng(2)
-    errors = {"correlated": [], "independent": []}
-    for _ in range(12):
-        means, covariance = random_joint(rng, 8)
-        drawn = rng.multivariate_normal(means, covariance, 100_000).max(axis=1)
-        for name, found in (
-            ("correlated", max_of_correlated(means, covariance)),
-            ("independent", max_of_many(means, covariance.diagonal())),
-        ):
-            errors[name].append(
-                [abs(found[0] - drawn.mean()) / drawn.std(), abs(np.log(found[1] / drawn.var()))]
-            )
-    mean, variance = np.mean(errors["correlated"], axis=0)
-    assert mean < 0.05
-    assert variance < 0.1
-    assert np.all(np.array([mean, variance]) < 0.5 * np.mean(errors["independent"], axis=0))
-
-
 def test_certain_and_equal_variables_are_merged():
     ones = np.ones((4, 4))
     assert max_of_correlated([0.0, 1.0, 2.0, 3.0], ones) == pytest.approx((3.0, 1.0))
     assert max_of_correlated([1.0, 2.0], np.zeros((2, 2))) == (2.0, 0.0)
     assert max_of_correlated([1.0], [[2.0]], prior=(0.0, 2.0)) == pytest.approx((0.5, 1.0))
-
-
-def test_merging_by_variance_is_the_most_accurate_order():
-    """As ``docs/method.md`` says: of the orders by mean or variance, up or down, smallest variance first."""
-    rng = np.random.default_rng(3)
-    orders = {
-        "as they come": lambda means, variances: np.arange(means.size),
-        "mean up": lambda means, variances: np.argsort(means),
-        "mean down": lambda means, variances: np.argsort(-means),
-        "variance up": lambda means, variances: np.argsort(variances),
-        "variance down": lambda means, variances: np.argsort(-variances),
-    }
-    errors = {name: [] for name in orders}
-    for _ in range(60):
-        means, variances = rng.normal(0.0, 0.7, 9), rng.gamma(2.0, 0.4, 9)
-        exact = independent_by_quadrature(means, variances)
-        for name, order in orders.items():
-            chosen = order(means, variances)
-            found = max_of_many(means[chosen], variances[chosen])
-            errors[name].append([abs(found[0] - exact[0]), abs(np.log(found[1] / exact[1]))])
-    mean = {name: np.mean(found, axis=0) for name, found in errors.items()}
-    best = mean.pop("variance up")
-    assert all(np.all(best < 0.75 * other) for other in mean.values())
-    assert np.all(best < 0.5 * mean["as they come"])
-
-
-def independent_by_quadrature(means, variances):
-    spread = np.sqrt(variances)
-    grid = np.linspace((means - 9 * spread).min(), (means + 9 * spread).max(), 4001)
-    below = ndtr((grid[:, None] - means) / spread).prod(axis=1)
-    mean = grid[-1] - np.trapezoid(below, grid)
-    return mean, grid[-1] ** 2 - np.trapezoid(2.0 * grid * below, grid) - mean**2

@@ -2,17 +2,14 @@
 
 import itertools
 import math
-import pickle
 
 import numpy as np
 import pytest
 
 import dagsearch as ds
 from dagsearch.problems import Choices, Chosen, Decision
-from dagsearch.space import Space
 from dagsearch.storage.encoding import StateCodec
-from dagsearch.testing import check_problem
-from support.small import all_states, leaves_of
+from support.small import leaves_of
 
 
 def pipeline(chosen):
@@ -35,60 +32,6 @@ def conditional(reward=pipeline):
         },
         reward,
     )
-
-
-KINDS = pytest.mark.parametrize("make", [plain, conditional])
-
-
-@KINDS
-def test_the_problem_keeps_the_contract(make):
-    check_problem(make(), walks=200)
-    leaves = Space(make()).few_leaves
-    assert len(leaves) == len(set(leaves)) == (18 if make is plain else 2 * 2 * (3 + 15 + 1))
-    assert set(leaves) == set(leaves_of(make()))
-
-
-@KINDS
-def test_codes_and_leaves_belong_together(make):
-    problem = make()
-    coding, leaves = problem.coding, leaves_of(problem)
-    codes = coding.codes(leaves)
-    assert codes.shape == (len(leaves), coding.layout.categories.size)
-    assert codes.min() >= 0
-    assert np.all(codes < coding.layout.categories)
-    assert len(np.unique(codes, axis=0)) == len(leaves)
-    assert [coding.leaf_of(row) for row in codes] == leaves
-    assert all(Space(problem).replayed(coding.path_to(leaf)) == leaf for leaf in leaves)
-
-
-@KINDS
-def test_codes_of_a_partial_state_are_those_of_all_its_leaves_where_decided(make):
-    problem = make()
-    states = all_states(problem)
-    for state in states:
-        begin = list(state.items())
-        below = [leaf for leaf in leaves_of(problem) if list(leaf.items())[: len(begin)] == begin]
-        (row,), leaves = problem.coding.codes([state]), problem.coding.codes(below)
-        assert np.all(leaves[:, row >= 0] == row[row >= 0])
-        assert problem.actions(state) or row.min() >= 0
-
-
-@KINDS
-def test_states_go_to_storage_and_to_other_processes(make):
-    problem = make()
-    for state in all_states(problem):
-        assert problem.decode(problem.encode(state)) == state
-        assert pickle.loads(pickle.dumps(state)) == state
-        assert hash(pickle.loads(pickle.dumps(state))) == hash(state)
-    assert make().identity() == problem.identity()
-
-
-def test_neighbours_have_one_place_changed():
-    problem = plain()
-    codes = problem.coding.codes(leaves_of(problem))
-    for row in codes:
-        near = problem.coding.neighbours(row, 1000, np.random.default_rng(0)).tolist()
-        assert sorted(near) == sorted(codes[np.sum(codes != row, axis=1) == 1].tolist())
 
 
 def test_neighbours_of_conditional_choices_keep_what_can_be_kept():
@@ -214,16 +157,6 @@ def test_leaves_that_cannot_be_are_refused():
         search.tell(good, 1.0)
         with pytest.raises(ds.ProblemError, match=message):
             search.tell(bad, 1.0)
-
-
-@KINDS
-def test_a_stored_run_resumes(make, tmp_path):
-    whole = ds.search(make(), budget=12, seed=1)
-    search = ds.Search.default(make(), initial=2, seed=1, storage=tmp_path / "j")
-    search.run(5)
-    search.close()
-    search = ds.Search.resume(tmp_path / "j", make())
-    assert [e.leaf for e in search.run(7).history] == [e.leaf for e in whole.history]
 
 
 def test_searches_find_the_best():

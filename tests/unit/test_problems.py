@@ -277,24 +277,6 @@ class NoNeighbours(Subsets):
         return [a for a in super().actions(state) if a - 1 not in state and a + 1 not in state]
 
 
-class Reversed(Subsets):
-    def actions(self, state):
-        return list(super().actions(state))[::-1]
-
-
-@pytest.mark.parametrize("kind", [NoNeighbours, Reversed])
-def test_a_subclass_may_have_other_actions(kind):
-    problem = kind(20, 4, reward=lambda chosen: float(sum(chosen)))
-    search = ds.Search.default(problem, initial=10, seed=0)
-    search.run(30)
-    children = search.explored.children(search.explored.root)
-    mean, variance = search.index.scores.predict_children(children, search.explored.root)
-    expected = search.index.scores.predict(children.states)
-    assert mean == pytest.approx(expected[0], abs=1e-9)
-    assert variance == pytest.approx(expected[1], abs=1e-9)
-    assert ds.search(problem, 60, seed=0).best_reward == (64.0 if kind is NoNeighbours else 70.0)
-
-
 class Later(Subsets):
     """The same at the root only."""
 

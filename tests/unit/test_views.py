@@ -421,17 +421,6 @@ def test_no_features_are_made_of_leaves(problem, monkeypatch):
     assert variances == pytest.approx(cross.diagonal())
 
 
-def test_inner_products_are_computed_once_in_a_refit(monkeypatch):
-    _, covariance, leaves = bound("order")
-    rows = covariance.represent(leaves)
-    computed, compute = [], OrderViews.compared
-    monkeypatch.setattr(OrderViews, "compared", lambda *args: computed.append(args) or compute(*args))
-    for factor in (1.0, 2.0, 3.0):
-        values = [factor * parameter.value for parameter in covariance.hyperparameters]
-        covariance.with_values(values).value_and_gradient(rows)
-    assert len(computed) == len(OrderViews.names) / 2  # two views at a time
-
-
 # Local search -----------------------------------------------------------------------------------------------
 
 
@@ -475,14 +464,6 @@ def test_a_round_trip_is_found_though_nobody_said_that_edges_matter():
 
     best = max(length(["abcdefgh"[i] for i in (0, *order)]) for order in permutations(range(1, 8)))
     assert ds.search(Route(8, length), 80, seed=0).best_reward == pytest.approx(best)
-
-
-def test_every_leaf_that_climbing_proposes_is_open():
-    search = ds.Search.default(Vector([3, 2, 2]), initial=4, seed=0)
-    assert any(isinstance(proposer, Climb) for proposer in search.portfolio.proposers)
-    result = search.run(50)
-    assert result.stopped == "exhausted"
-    assert len({evaluation.leaf for evaluation in result.history}) == 12
 
 
 @pytest.mark.parametrize(
@@ -564,13 +545,3 @@ def test_a_model_that_predicts_nothing_is_logged(caplog):
 @pytest.mark.parametrize(("budget", "initial"), [(1, 1), (3, 2), (25, 5), (200, 10)])
 def test_a_search_begins_with_a_fifth_of_its_budget_but_not_many_random_leaves(budget, initial):
     assert default_initial(budget) == initial
-
-
-def test_codes_are_inferred_once(monkeypatch):
-    inferred = []
-    infer = dagsearch.space.space.tuple_coding
-    monkeypatch.setattr(
-        "dagsearch.space.space.tuple_coding", lambda paths: inferred.append(paths) or infer(paths)
-    )
-    ds.search(Vector([2, 2, 2]), 4, seed=0)
-    assert len(inferred) == 1
