@@ -147,21 +147,6 @@ class Given:
         return max(found)
 
 
-class AsTree(Given):
-    """The same, without merging: states are paths."""
-
-    def root(self):
-        return ds.Step((0,), value=self.value.get(0))
-
-    def actions(self, path):
-        return tuple(self.edges[path[-1]])
-
-    def expand(self, path, action):
-        self.taken.append((path, action))
-        to, gain = self.edges[path[-1]][action]
-        return ds.Step((*path, to), gain, self.value.get(to))
-
-
 class Crashing(BitPasses):
     """Some passes end the process."""
 

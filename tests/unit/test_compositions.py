@@ -108,15 +108,6 @@ class Silent(Random):
         return None
 
 
-def test_missing_and_unknown_parts_are_named():
-    with pytest.raises(TypeError, match="proposers"):
-        ds.Search(ds.problems.Synthetic(), scores=NoScores())
-    with pytest.raises(TypeError, match="scores"):
-        ds.Search(ds.problems.Synthetic(), proposers=Random())
-    with pytest.raises(TypeError, match="colour"):
-        ds.Search(ds.problems.Synthetic(), **parts(colour="red"))
-
-
 @pytest.mark.parametrize(
     ("preset", "problem", "settings"),
     [

@@ -208,12 +208,6 @@ def test_patience_stops_after_so_many_without_a_better_one():
     assert len(rewards) - 1 - int(np.argmax(rewards)) == 7
 
 
-def test_seconds_stop():
-    result = ds.search(counting(), 100_000, seconds=0.3, seed=0)
-    assert result.stopped == "seconds"
-    assert 0 < len(result.history) < 100_000
-
-
 def test_budget_and_exhaustion_are_reasons_too():
     assert ds.search(counting(), 12, seed=0).stopped == "budget"
     result = ds.search(ds.problems.Subsets(4, 2, reward=sum), 50, seed=0)
@@ -285,13 +279,6 @@ def test_a_search_that_does_not_descend_has_no_dag():
         ds.Search(counting(), **default_parts(counting()), backup=ds.backups.MomentMatching())
 
 
-def test_a_stop_without_reasons_never_stops():
-    assert Stop().reason(1.0, 1_000, 1e9, lambda: 0.0) is None
-
-
-# What is known in the end ---------------------------------------------------------------------------
-
-
 # Noise ------------------------------------------------------------------------------------------------
 
 
@@ -361,22 +348,6 @@ def test_a_wrong_reward_can_be_taken_back(evaluations):
     search.run(3)
     with pytest.raises(ValueError, match="without descents"):
         search.forget(search.history[0].leaf)
-
-
-def test_no_leaf_twice_without_noise():
-    result = ds.search(ds.problems.DigitsPixels(), 60, seed=0)
-    assert len({evaluation.leaf for evaluation in result.history}) == 60
-
-
-def test_a_failed_evaluation_does_not_stop_climbs():
-    problem = counting()
-    search = ds.Search.default(problem, initial=5, seed=0)
-    search.run(15)
-    proposal = search.ask()
-    with pytest.raises(ds.RewardError):
-        search.tell(proposal, float("nan"))
-    search.run(15)
-    assert len(search.history) == 30
 
 
 def test_the_score_model_suits_the_covariance():
@@ -515,10 +486,10 @@ def test_one_climb_may_serve_two_searches():
 def test_memory_of_an_evaluation_is_bounded():
     weights = np.random.default_rng(0).normal(size=40)
     search = ds.Search.default(ds.problems.Subsets(40, 6, lambda s: float(weights[sorted(s)].sum())), seed=0)
-    search.run(100)
+    search.run(60)
     tracemalloc.start()
     before, _ = tracemalloc.get_traced_memory()
-    search.run(400)
+    search.run(150)
     after, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert (after - before) / 400 < 60_000
+    assert (after - before) / 150 < 60_000

@@ -10,7 +10,7 @@ import pytest
 
 import dagsearch as ds
 from dagsearch.covariances import Overlap, Pairwise
-from dagsearch.posterior import FunctionScores, scores_for
+from dagsearch.posterior import FunctionScores
 from dagsearch.proposers import Descent
 from dagsearch.proposers.expansions import AllChildren, OneChild
 from dagsearch.proposers.policies import UpperConfidence
@@ -577,14 +577,6 @@ def test_what_is_no_state_cannot_be_told():
     for state in (frozenset({97, 98, 99}), 7, "abc"):
         with pytest.raises(ds.ProblemError, match="not a subset of this problem"):
             search.tell(state, 1.0)
-
-
-def test_scores_belong_to_one_search():
-    problem = small()
-    scores = scores_for(Overlap.of(problem), 0.1)
-    exhaustive(problem, scores=scores)
-    with pytest.raises(ValueError, match="scores must be fresh"):
-        exhaustive(problem, scores=scores)
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from dagsearch.problem import Coding, Layout
 from dagsearch.proposers import Climb, Nearby
 from dagsearch.proposers.climb import log_expected_improvement
 from dagsearch.space import Space
-from dagsearch.space.moves import CodeMoves, OtherOptions, Stretches
+from dagsearch.space.moves import CodeMoves
 from dagsearch.space.numbers import scale_features
 
 
@@ -107,28 +107,6 @@ def test_where_states_are_no_tuples_of_decisions_there_are_no_codes(problem):
     assert Space(problem).coding is None
     with pytest.raises(ds.CovarianceError, match="Views needs states with codes"):
         Views().bind(problem)
-
-
-def test_neighbours_of_a_vector_differ_at_one_place():
-    categories, point = np.array([3, 2, 4]), np.array([1, 0, 3])
-    changes = OtherOptions(Layout("places", categories))
-    found = {tuple(row) for row in changes.around(point, 99, rng()).tolist()}
-    every = product(range(3), range(2), range(4))
-    assert found == {leaf for leaf in every if sum(a != b for a, b in zip(leaf, (1, 0, 3), strict=True)) == 1}
-    some = {tuple(row) for row in changes.around(point, 4, rng()).tolist()}
-    assert len(some) == 4
-    assert some < found
-
-
-def test_neighbours_of_an_order_are_exchanges_moves_and_reversals():
-    layout = Layout("order", np.full(5, 5))
-    found = [tuple(row) for row in Stretches(layout).around(np.arange(5), 999, rng()).tolist()]
-    assert len(found) == len(set(found))
-    assert (1, 0, 2, 3, 4) in found  # exchanged
-    assert (4, 1, 2, 3, 0) in found
-    assert (1, 2, 3, 4, 0) in found  # moved
-    assert (0, 3, 2, 1, 4) in found  # reversed
-    assert (0, 1, 2, 3, 4) not in found
 
 
 def offers(problem, leaf):
@@ -400,25 +378,6 @@ def test_a_view_that_explains_nothing_is_left_out(monkeypatch):
     matrix = without.value_and_gradient(rows)[0] - without.private * np.eye(len(rows))
     monkeypatch.delattr(counts, "signs_of_pairs")
     assert without.cross(rows, without.prepared(rows)) == pytest.approx(matrix, abs=1e-6)
-
-
-@pytest.mark.parametrize(
-    "problem",
-    [
-        ds.problems.Orders(range(200), sum),
-        ds.problems.Choices({str(place): range(2) for place in range(500)}, len),
-    ],
-)
-def test_no_features_are_made_of_leaves(problem, monkeypatch):
-    """An order of 200 items has 120,201 features: a row would take a megabyte."""
-    monkeypatch.delattr(PlaceViews, "values")
-    covariance = Views().bind(problem)
-    rows = covariance.represent(Space(problem).random_leaves[:10])
-    assert rows.parts[0].shape == (10, len(covariance.coding.layout.categories))
-    cross, variances = covariance.cross(rows[:5], covariance.prepared(rows)), covariance.variances(rows[:5])
-    matrix, _ = covariance.value_and_gradient(rows)
-    assert cross == pytest.approx(matrix[:5] - covariance.private * np.eye(10)[:5])
-    assert variances == pytest.approx(cross.diagonal())
 
 
 # Local search -----------------------------------------------------------------------------------------------
