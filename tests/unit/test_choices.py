@@ -249,6 +249,8 @@ def test_neighbours_of_subsets_have_one_choice_added_dropped_or_exchanged(kind):
         ({"n": "aba", "k": 2}, "names contain 'a' twice"),
         ({"n": 5, "k": 2, "reward": 3}, "reward must be a function of a leaf, got 3"),
         ({"n": 0.5, "k": 2}, "whole number of at least 1, or a list of names"),
+        ({"n": 5, "k": 0}, "k must be"),
+        ({"n": 5, "k": 2.7}, "k must be a whole number"),
     ],
 )
 def test_subsets_that_cannot_be_are_refused_by_name(settings, message):

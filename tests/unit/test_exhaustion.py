@@ -381,12 +381,6 @@ def word(letters):
     return type("Word", (Word,), {"letters": lambda self: letters()})()
 
 
-@pytest.mark.parametrize("letters", [lambda: {"a", "b"}, lambda: {"a": 1}, lambda: iter("ab"), lambda: None])
-def test_actions_without_an_order_are_refused(letters):
-    with pytest.raises(ds.ProblemError, match="must be a list, tuple or range, always in the same order"):
-        ds.search(word(letters), 3)
-
-
 def test_actions_in_another_order_are_refused():
     turns = iter(range(1_000))
     with pytest.raises(ds.ProblemError, match=r"actions\(''\) changes from call to call: \['a', 'b'\], then"):

@@ -88,21 +88,6 @@ def test_all_subsets_are_leaves():
     assert leaves == set(map(frozenset, combinations(range(6), 3)))
 
 
-@pytest.mark.parametrize(
-    ("arguments", "named"),
-    [
-        ({"n": 0, "k": 1}, "n must"),
-        ({"n": 5, "k": 6}, "k must be"),
-        ({"n": 5, "k": 0}, "k must be"),
-        ({"n": 5, "k": 2.7}, "k must be a whole number"),
-        ({"n": 5.5, "k": 2}, "n must be a whole number"),
-    ],
-)
-def test_bad_subsets_are_named(arguments, named):
-    with pytest.raises(ValueError, match=named):
-        Subsets(reward=sum, **arguments)
-
-
 def test_digits_pixels():
     problem = DigitsPixels()
     assert problem.reward(frozenset(range(20, 30))) == problem.accuracy(range(20, 30))
@@ -188,13 +173,9 @@ _CALLS = iter(range(10**9))
             "inconsistent actions or player: .* first",
         ),
         (broken(branching=[20, 2, 2]), r"branching\[0\] says 20"),
-        (broken(branching=[2, 5, 2]), r"branching\[1\] says 5"),
         (broken(branching=[None, 2, 2]), r"branching\[0\] says None"),
         (broken(branching=[2, 2]), "branching has 2 levels, but leaves were found 3 decisions deep"),
-        (broken(branching=[2] * 7), "branching has 7 levels, but leaves were found 3 decisions deep"),
         (broken(branching=3), "branching must be a list with the number of actions at each level, got 3"),
-        (broken(actions=lambda self, state: None), "must be a list, tuple or range"),
-        (broken(actions=lambda self, state: {0, 1}), "must be a list, tuple or range"),
         (broken(actions=lambda self, state: iter([0, 1])), "must be a list, tuple or range"),
         (
             broken(
@@ -213,7 +194,6 @@ _CALLS = iter(range(10**9))
         ),
         (broken(random_leaf=lambda self, state, rng: ((0, 0, 0), [0, 0, 0, 0])), "random_leaf takes"),
         (broken(random_leaf=lambda self, state, rng: (state, [])), "random_leaf gives"),
-        (broken(random_leaf=lambda self, state, rng: 3), "random_leaf gives the leaf 3"),
         (broken(random_leaf=lambda self, state, rng: None), "random_leaf gives the leaf None"),
         (
             broken(random_leaf=lambda self, state, rng: ((0, 0, 9), [0, 0, 9])),
