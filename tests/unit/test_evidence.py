@@ -112,8 +112,6 @@ def test_known_hyperparameters_are_found_again():
     truth = SetKernel(Nearness(problem.positions, length=3.0, own=0.1), linear=0.1, nonlinear=1.0, length=0.7)
     truth = truth.bind(problem)
     rng = np.random.default_rng(0)
-    from dagsearch.space import Space
-
     leaves = list({Space(problem).walk(problem.root(), rng)[0] for _ in range(400)})
     rows = truth.represent(leaves)
     matrix = truth(leaves)
@@ -200,18 +198,6 @@ def test_evidence_works_with_both_score_models(model):
         scores.condition(standard.leaf, standard.reward, standard.noise)
     assert search.index.scores.mean == pytest.approx(scores.mean, abs=1e-7)
     assert search.index.scores.variance == pytest.approx(scores.variance, abs=1e-7)
-
-
-def test_evidence_needs_scores_that_can_be_made_anew():
-    with pytest.raises(ValueError, match=r"Evidence\(.*needs scores with a joint belief; NoScores has none"):
-        ds.Search(
-            ds.problems.Synthetic(),
-            scores=ds.baselines.NoScores(),
-            proposers=Descent(
-                ds.policies.UpperConfidence(0.5), ds.rollouts.Uniform(), ds.expansions.OneChild()
-            ),
-            evidence=Evidence(),
-        )
 
 
 def test_told_noise_is_kept_when_scores_are_made_anew():

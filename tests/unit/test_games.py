@@ -187,12 +187,6 @@ def test_a_loss_is_proven_only_if_all_children_are_known():
     assert (explored.graph.lower[0], explored.graph.upper[0]) == (-1.0, 1.0)
 
 
-def test_search_without_a_solver_has_no_bounds():
-    search = ds.Search.paper(ds.problems.TicTacToe(), seed=0)
-    search.run(20)
-    assert np.isinf(search.explored.graph.lower[: len(search.explored.graph)]).all()
-
-
 @pytest.mark.parametrize("bounds", [(1.0, 1.0), (1.0, -1.0)])
 def test_bad_ranges_are_refused(bounds):
     with pytest.raises(ValueError, match="lowest must be less"):

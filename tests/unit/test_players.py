@@ -1,7 +1,6 @@
 """Players: whole games through OpenSpiel's API, and positions in which the right move is known."""
 
 from collections import Counter
-from functools import partial
 
 import numpy as np
 import pyspiel
@@ -162,13 +161,6 @@ def test_values_are_within_what_is_proven():
     win = opinions(baselines.grave(almost_won, look_ahead=True))[0]
     assert win.proven
     assert win.value == Gaussian(1.0, 0.0)
-
-
-@pytest.mark.parametrize("make", [baselines.grave, partial(baselines.grave, ref=0.0)])
-def test_any_search_can_be_a_player(make):
-    player = SearchPlayer(make, budget=40, seed=0)
-    assert player.step(after("connect_four", [0, 6, 0, 6, 0, 6])) == 0
-    assert player.step(after("connect_four", [0, 6, 0, 6, 0])) == 0
 
 
 @pytest.mark.parametrize("make", [baselines.uct, baselines.ucd, baselines.grave])
