@@ -11,7 +11,8 @@ a pipeline the settings of the model that it has, wherever on the path they are 
 
 from collections.abc import Hashable, Sequence
 from contextlib import suppress
-from typing import Any
+from itertools import islice
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,7 +20,8 @@ from dagsearch._internal.typing import IntArray
 from dagsearch.errors import ProblemError
 from dagsearch.problem import Action, Coding, Layout, Problem, State
 from dagsearch.space.chosen import Chosen, Options
-from dagsearch.space.named import Answer, Seen
+from dagsearch.space.moves import others
+from dagsearch.space.named import COMPLETIONS, Answer, Seen
 from dagsearch.space.numbers import numbers_of, numbers_of_places
 from dagsearch.space.walks import Path
 
@@ -71,6 +73,21 @@ def tuple_coding(paths: Sequence[Path]) -> Coding | None:
     return Coding(layout, codes, leaf_of, list, certain=certain, complete=always_same)
 
 
+class _Way(NamedTuple):
+    """A way through the questions of a problem."""
+
+    states: list[State]
+    """The states, with both ends."""
+    asked: list[Options]
+    """What was offered at each of them, the last one excepted."""
+    chosen: dict[str, Hashable]
+    """The decisions, by the names of their questions."""
+
+    def until(self, level: int) -> "_Way":
+        """The way before the decision at a level."""
+        return _Way(self.states[: level + 1], self.asked[:level], dict(islice(self.chosen.items(), level)))
+
+
 class PathCodes:
     """The states of a problem with hashable actions as the decisions on the paths to them."""
 
@@ -79,38 +96,51 @@ class PathCodes:
         self._names: dict[tuple[Options, int], str] = {}
         self._ways: dict[Hashable, Chosen] = {}
         self._seen = Seen()
-        self._complete = self._seen.look_around(lambda answer: self._walked((), answer)[0])
+        self._complete = self._seen.look_around(self._look)
 
     def coding(self) -> Coding | None:
         """How states are written as codes; ``None`` if too much is offered to know it all."""
         codes = self._seen.codes
         numbers = codes.layout.numbers or [None] * len(codes.layout.categories)
         sizes = [size for size, known in zip(codes.layout.categories, numbers, strict=True) if known is None]
-        is_known = self._complete and sum(sizes) <= _MOST_NAMES
-        return self._seen.coding(self._leaf_of, self._path_to, self._decided) if is_known else None
+        if not self._complete or sum(sizes) > _MOST_NAMES:
+            return None
+        found = self._seen.coding(self._leaf_of, self._path_to, self._decided)
+        return found._replace(neighbours=self._neighbours)
 
     def learn(self, actions: Sequence[Action]) -> None:
         """Remember which states these actions lead to; nothing if they do not lead to a leaf."""
+        given = iter(actions)
         with suppress(ProblemError, ValueError, TypeError, LookupError):  # the root may have moved since
-            self._walked(actions, lambda name, options: options[0])
+            self._remember(self._walked(lambda name, options: next(given, options[0])))
 
-    def _walked(self, known: Sequence[Hashable], answer: Answer) -> tuple[Chosen, State]:
-        """A walk through the problem and its leaf; which decisions lead to the states is remembered."""
-        problem, state, asked = self._problem, self._problem.root(), list[Options]()
-        chosen = Chosen()
+    def _look(self, answer: Answer) -> Chosen:
+        way = self._walked(answer)
+        return Chosen.among(tuple(way.asked), way.chosen)
+
+    def _walked(self, answer: Answer, begun: _Way | None = None) -> _Way:
+        """A way to a leaf, from the root or as it was begun."""
+        problem, way = self._problem, begun or _Way([self._problem.root()], [], {})
+        while len(offered := problem.actions(way.states[-1])) > 0:
+            options = tuple(offered)
+            way.asked.append(options)
+            which = options, way.asked.count(options)
+            name = self._names.setdefault(which, f"question {len(self._names)}")
+            if (value := answer(name, options)) not in options:
+                raise ProblemError(f"{value!r} is not offered at {way.states[-1]!r}")
+            way.chosen[name] = value
+            way.states.append(problem.step(way.states[-1], value))
+        return way
+
+    def _remember(self, way: _Way) -> State:
+        """Remember which decisions lead to the states of a way; returns its leaf."""
         if len(self._ways) > _REMEMBERED:
             self._ways.clear()
-        while len(offered := problem.actions(state)) > 0:
-            options = tuple(offered)
-            asked.append(options)
-            which = options, asked.count(options)
-            name = self._names.setdefault(which, f"question {len(self._names)}")
-            value = known[len(chosen)] if len(chosen) < len(known) else answer(name, options)
-            if value not in options:
-                raise ProblemError(f"{value!r} is not offered at {state!r}")
-            chosen, state = chosen.with_choice(name, value), problem.step(state, value)
+        chosen = Chosen()
+        for state, decision in zip(way.states[1:], way.chosen.items(), strict=True):
+            chosen = chosen.with_choice(*decision)
             self._ways.setdefault(self._key(state), chosen)
-        return Chosen.among(tuple(asked), chosen), state
+        return way.states[-1]
 
     def _decided(self, state: State) -> tuple[Chosen, bool]:
         """The decisions that lead to a state, as far as they are known, and whether it is a leaf."""
@@ -125,13 +155,35 @@ class PathCodes:
         return self._ways.get(key)
 
     def _leaf_of(self, codes: IntArray) -> State:
-        return self._walked((), self._seen.codes.answer(codes))[1]
+        return self._remember(self._walked(self._seen.codes.answer(codes)))
 
     def _path_to(self, leaf: State) -> list[Action]:
         chosen = self._way(leaf)
         if chosen is None:
             raise ProblemError(f"the way to {leaf!r} is not known")
         return list(chosen.values())
+
+    def _neighbours(self, codes: IntArray, count: int, rng: np.random.Generator) -> IntArray:
+        """Codes of leaves with one decision changed, each once; the problem says what follows the change.
+
+        Later decisions stay as they are where they are still offered. The others are drawn, in several ways.
+        """
+        named, found = self._seen.codes, list[list[int]]()
+        way = self._walked(named.answer(codes))
+        for row in named.changes.around(codes, count, rng):
+            wanted = named.wanted(row)
+
+            def answer(name: str, options: Options, wanted: Chosen = wanted) -> Hashable:
+                value = wanted.get(name, options)  # which is none of them
+                return value if value in options else options[int(rng.random() * len(options))]
+
+            same = [wanted.get(name) == value for name, value in way.chosen.items()]
+            for _ in range(COMPLETIONS):
+                changed = self._walked(answer, way.until([*same, False].index(False)))
+                found.append(named.row(Chosen(changed.chosen), complete=True))
+                if changed.chosen.items() <= wanted.items():  # nothing was drawn
+                    break
+        return others(np.array(found, dtype=np.int64).reshape(-1, len(codes)), codes)
 
 
 def paths_are_states(problem: Problem, key: Any, paths: Sequence[Path]) -> bool:
