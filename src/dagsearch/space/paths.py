@@ -11,25 +11,28 @@ a pipeline the settings of the model that it has, wherever on the path they are 
 
 from collections.abc import Hashable, Sequence
 from contextlib import suppress
+from functools import cached_property
 from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from dagsearch._internal.typing import IntArray
+from dagsearch._internal.typing import BoolArray, IntArray
 from dagsearch.errors import ProblemError
 from dagsearch.problem import Action, Coding, Layout, Problem, State
 from dagsearch.space.chosen import Chosen, Options
 from dagsearch.space.moves import others
 from dagsearch.space.named import COMPLETIONS, Answer, Seen
 from dagsearch.space.numbers import numbers_of, numbers_of_places
-from dagsearch.space.walks import Path
+from dagsearch.space.walks import Path, shape_rng
 
 # Largest number of options in total, numbers left out, and the number of options of a place that are few,
 # however many places there are.
 _MOST_NAMES, _FEW = 2000, 8
 # Number of paths on which it is tried whether decisions can be exchanged.
 _TRIED = 16
+# Number of leaves, and of changes of each, by which it is found out what a decision changes later.
+_LOOKED_AT, _CHANGES = 32, 24
 # Number of states whose decisions are remembered.
 _REMEMBERED = 100_000
 
@@ -168,22 +171,43 @@ class PathCodes:
 
         Later decisions stay as they are where they are still offered. The others are drawn, in several ways.
         """
+        rows = self._seen.codes.changes.around(codes, count, rng)
+        steers = self._steering[(rows != codes).argmax(axis=1)]
+        found = self._reached(codes, rows[steers], rng, COMPLETIONS)
+        return others(np.concatenate([rows[~steers], found]), codes)
+
+    @cached_property
+    def _steering(self) -> BoolArray:
+        """Whether another decision at each place changes what is asked later, as far as leaves show."""
+        named, rng = self._seen.codes, shape_rng()
+        found = np.zeros(len(named.layout.categories), dtype=np.bool_)
+        for row in map(np.array, named.rows[:_LOOKED_AT]):
+            rows = named.changes.around(row, _CHANGES, rng)
+            differs = (self._reached(row, rows, rng, 1) != rows).any(axis=1)
+            found[(rows != row).argmax(axis=1)[differs]] = True
+        return found
+
+    def _reached(self, codes: IntArray, rows: IntArray, rng: np.random.Generator, times: int) -> IntArray:
+        """Codes of the leaves that changed rows lead to, of each as many as ``times`` if some of it is drawn."""
         named, found = self._seen.codes, list[list[int]]()
         way = self._walked(named.answer(codes))
-        for row in named.changes.around(codes, count, rng):
-            wanted = named.wanted(row)
-
-            def answer(name: str, options: Options, wanted: Chosen = wanted) -> Hashable:
-                value = wanted.get(name, options)  # which is none of them
-                return value if value in options else options[int(rng.random() * len(options))]
-
-            same = [wanted.get(name) == value for name, value in way.chosen.items()]
-            for _ in range(COMPLETIONS):
-                changed = self._walked(answer, way.until([*same, False].index(False)))
-                found.append(named.row(Chosen(changed.chosen), complete=True))
-                if changed.chosen.items() <= wanted.items():  # nothing was drawn
+        for wanted in map(named.wanted, rows):
+            for _ in range(times):
+                chosen = self._changed(way, wanted, rng)
+                found.append(named.row(Chosen(chosen), complete=True))
+                if chosen.items() <= wanted.items():  # nothing was drawn
                     break
-        return others(np.array(found, dtype=np.int64).reshape(-1, len(codes)), codes)
+        return np.array(found, dtype=np.int64).reshape(-1, len(codes))
+
+    def _changed(self, way: _Way, wanted: Chosen, rng: np.random.Generator) -> dict[str, Hashable]:
+        """The decisions of a way with what is wanted instead, from where they differ first."""
+
+        def answer(name: str, options: Options) -> Hashable:
+            value = wanted.get(name, options)  # which is none of them
+            return value if value in options else options[int(rng.random() * len(options))]
+
+        same = [wanted.get(name) == value for name, value in way.chosen.items()]
+        return self._walked(answer, way.until([*same, False].index(False))).chosen
 
 
 def paths_are_states(problem: Problem, key: Any, paths: Sequence[Path]) -> bool:

@@ -193,9 +193,6 @@ class Space:
     @cached_property
     def _few_states(self) -> dict[Hashable, tuple[State, tuple[Action, ...]]]:
         """Every state by its key, with actions to it; nothing if there are too many states."""
-        return self._states(_FEW_STATES)
-
-    def _states(self, most: int) -> dict[Hashable, tuple[State, tuple[Action, ...]]]:
         problem, root = self.problem, self.problem.root()
         found: dict[Hashable, tuple[State, tuple[Action, ...]]] = {self.key(root): (root, ())}
         waiting = deque(found.values())
@@ -206,7 +203,7 @@ class Space:
                 if (key := self.key(child)) not in found:
                     found[key] = child, (*path, action)
                     waiting.append(found[key])
-            if len(found) > most:
+            if len(found) > _FEW_STATES:
                 return {}
         return found
 
@@ -263,20 +260,10 @@ class Space:
     def few_codes(self) -> IntArray | None:
         """Codes of all leaves; ``None`` if they are many, or not known."""
         coding = self.coding
-        if coding is not None and self.decided is not None:
-            return self._few_decided(coding)
         rows = None if coding is None or not coding.complete else _few_rows(coding.layout)
         if coding is None or rows is None or self.allowed is None:
             return rows
         return rows[[self.allows(coding.leaf_of(row)) for row in rows]]
-
-    def _few_decided(self, coding: Coding) -> IntArray | None:
-        """Codes of all leaves by the paths that lead there; ``None`` if they are many."""
-        found = [one for one in self._states(2 * _FEW_LEAVES).values() if not len(self.problem.actions(one[0]))]
-        for _, actions in found:
-            self.remember(actions)
-        leaves = [leaf for leaf, _ in found if self.allows(leaf)]
-        return coding.codes(leaves) if 0 < len(leaves) <= _FEW_LEAVES else None
 
     @property
     def is_of_one_size(self) -> bool:
