@@ -11,28 +11,24 @@ a pipeline the settings of the model that it has, wherever on the path they are 
 
 from collections.abc import Hashable, Sequence
 from contextlib import suppress
-from functools import cached_property
-from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from dagsearch._internal.typing import BoolArray, IntArray
+from dagsearch._internal.typing import IntArray
 from dagsearch.errors import ProblemError
 from dagsearch.problem import Action, Coding, Layout, Problem, State
 from dagsearch.space.chosen import Chosen, Options
 from dagsearch.space.moves import others
 from dagsearch.space.named import COMPLETIONS, Answer, Seen
 from dagsearch.space.numbers import numbers_of, numbers_of_places
-from dagsearch.space.walks import Path, shape_rng
+from dagsearch.space.walks import Path
 
 # Largest number of options in total, numbers left out, and the number of options of a place that are few,
 # however many places there are.
 _MOST_NAMES, _FEW = 2000, 8
 # Number of paths on which it is tried whether decisions can be exchanged.
 _TRIED = 16
-# Number of leaves, and of changes of each, by which it is found out what a decision changes later.
-_LOOKED_AT, _CHANGES = 32, 24
 # Number of states whose decisions are remembered.
 _REMEMBERED = 100_000
 
@@ -76,19 +72,17 @@ def tuple_coding(paths: Sequence[Path]) -> Coding | None:
     return Coding(layout, codes, leaf_of, list, certain=certain, complete=always_same)
 
 
-class _Way(NamedTuple):
-    """A way through the questions of a problem."""
+class _Step(NamedTuple):
+    """A decision on the way to a state: its question, what was offered, what was chosen, where it leads."""
 
-    states: list[State]
-    """The states, with both ends."""
-    asked: list[Options]
-    """What was offered at each of them, the last one excepted."""
-    chosen: dict[str, Hashable]
-    """The decisions, by the names of their questions."""
+    name: str
+    options: Options
+    value: Hashable
+    state: State
 
-    def until(self, level: int) -> "_Way":
-        """The way before the decision at a level."""
-        return _Way(self.states[: level + 1], self.asked[:level], dict(islice(self.chosen.items(), level)))
+
+def _chosen(steps: Sequence[_Step]) -> Chosen:
+    return Chosen.among(tuple([step.options for step in steps]), {step.name: step.value for step in steps})
 
 
 class PathCodes:
@@ -99,7 +93,7 @@ class PathCodes:
         self._names: dict[tuple[Options, int], str] = {}
         self._ways: dict[Hashable, Chosen] = {}
         self._seen = Seen()
-        self._complete = self._seen.look_around(self._look)
+        self._complete = self._seen.look_around(lambda answer: _chosen(self._walked(answer)))
 
     def coding(self) -> Coding | None:
         """How states are written as codes; ``None`` if too much is offered to know it all."""
@@ -117,33 +111,28 @@ class PathCodes:
         with suppress(ProblemError, ValueError, TypeError, LookupError):  # the root may have moved since
             self._remember(self._walked(lambda name, options: next(given, options[0])))
 
-    def _look(self, answer: Answer) -> Chosen:
-        way = self._walked(answer)
-        return Chosen.among(tuple(way.asked), way.chosen)
-
-    def _walked(self, answer: Answer, begun: _Way | None = None) -> _Way:
+    def _walked(self, answer: Answer, begun: Sequence[_Step] = ()) -> list[_Step]:
         """A way to a leaf, from the root or as it was begun."""
-        problem, way = self._problem, begun or _Way([self._problem.root()], [], {})
-        while len(offered := problem.actions(way.states[-1])) > 0:
+        problem, steps, asked = self._problem, list(begun), [step.options for step in begun]
+        state = steps[-1].state if steps else problem.root()
+        while len(offered := problem.actions(state)) > 0:
             options = tuple(offered)
-            way.asked.append(options)
-            which = options, way.asked.count(options)
+            asked.append(options)
+            which = options, asked.count(options)
             name = self._names.setdefault(which, f"question {len(self._names)}")
             if (value := answer(name, options)) not in options:
-                raise ProblemError(f"{value!r} is not offered at {way.states[-1]!r}")
-            way.chosen[name] = value
-            way.states.append(problem.step(way.states[-1], value))
-        return way
+                raise ProblemError(f"{value!r} is not offered at {state!r}")
+            state = problem.step(state, value)
+            steps.append(_Step(name, options, value, state))
+        return steps
 
-    def _remember(self, way: _Way) -> State:
+    def _remember(self, steps: Sequence[_Step]) -> State:
         """Remember which decisions lead to the states of a way; returns its leaf."""
         if len(self._ways) > _REMEMBERED:
             self._ways.clear()
-        chosen = Chosen()
-        for state, decision in zip(way.states[1:], way.chosen.items(), strict=True):
-            chosen = chosen.with_choice(*decision)
-            self._ways.setdefault(self._key(state), chosen)
-        return way.states[-1]
+        for number, step in enumerate(steps, 1):
+            self._ways.setdefault(self._key(step.state), _chosen(steps[:number]))
+        return steps[-1].state
 
     def _decided(self, state: State) -> tuple[Chosen, bool]:
         """The decisions that lead to a state, as far as they are known, and whether it is a leaf."""
@@ -171,43 +160,22 @@ class PathCodes:
 
         Later decisions stay as they are where they are still offered. The others are drawn, in several ways.
         """
-        rows = self._seen.codes.changes.around(codes, count, rng)
-        steers = self._steering[(rows != codes).argmax(axis=1)]
-        found = self._reached(codes, rows[steers], rng, COMPLETIONS)
-        return others(np.concatenate([rows[~steers], found]), codes)
-
-    @cached_property
-    def _steering(self) -> BoolArray:
-        """Whether another decision at each place changes what is asked later, as far as leaves show."""
-        named, rng = self._seen.codes, shape_rng()
-        found = np.zeros(len(named.layout.categories), dtype=np.bool_)
-        for row in map(np.array, named.rows[:_LOOKED_AT]):
-            rows = named.changes.around(row, _CHANGES, rng)
-            differs = (self._reached(row, rows, rng, 1) != rows).any(axis=1)
-            found[(rows != row).argmax(axis=1)[differs]] = True
-        return found
-
-    def _reached(self, codes: IntArray, rows: IntArray, rng: np.random.Generator, times: int) -> IntArray:
-        """Codes of the leaves that changed rows lead to, of each as many as ``times`` if some of it is drawn."""
         named, found = self._seen.codes, list[list[int]]()
-        way = self._walked(named.answer(codes))
-        for wanted in map(named.wanted, rows):
-            for _ in range(times):
-                chosen = self._changed(way, wanted, rng)
-                found.append(named.row(Chosen(chosen), complete=True))
+        steps = self._walked(named.answer(codes))
+        for wanted in map(named.wanted, named.changes.around(codes, count, rng)):
+
+            def answer(name: str, options: Options, wanted: Chosen = wanted) -> Hashable:
+                value = wanted.get(name, options)  # which is none of them
+                return value if value in options else options[int(rng.random() * len(options))]
+
+            same = [wanted.get(step.name) == step.value for step in steps]
+            begun = steps[: [*same, False].index(False)]
+            for _ in range(COMPLETIONS):
+                chosen = _chosen(self._walked(answer, begun))
+                found.append(named.row(chosen, complete=True))
                 if chosen.items() <= wanted.items():  # nothing was drawn
                     break
-        return np.array(found, dtype=np.int64).reshape(-1, len(codes))
-
-    def _changed(self, way: _Way, wanted: Chosen, rng: np.random.Generator) -> dict[str, Hashable]:
-        """The decisions of a way with what is wanted instead, from where they differ first."""
-
-        def answer(name: str, options: Options) -> Hashable:
-            value = wanted.get(name, options)  # which is none of them
-            return value if value in options else options[int(rng.random() * len(options))]
-
-        same = [wanted.get(name) == value for name, value in way.chosen.items()]
-        return self._walked(answer, way.until([*same, False].index(False))).chosen
+        return others(np.array(found, dtype=np.int64).reshape(-1, len(codes)), codes)
 
 
 def paths_are_states(problem: Problem, key: Any, paths: Sequence[Path]) -> bool:
