@@ -134,7 +134,7 @@ class Seen:
 class NamedCodes:
     """Codes of choices: one place per name of ``values``, one category per value.
 
-    Of a name that is ``optional``, which some leaves lack, "absent" is one more category, the last.
+    If a name is ``optional``, so that some leaves lack it, "absent" is its last category.
     """
 
     def __init__(
@@ -152,7 +152,7 @@ class NamedCodes:
         self.changes = OtherOptions(self.layout, self._absent)
         """Another value of one name."""
         self.rows = [self.row(leaf, complete=True) for leaf in leaves]
-        """Codes of the leaves, as examples of which names go together."""
+        """Codes of the leaves; they show which names go together."""
 
     def row(self, chosen: Chosen, complete: bool) -> list[int]:
         """Codes of some choices: −1 where nothing is decided, and where the value was not seen.
