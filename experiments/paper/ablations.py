@@ -1,5 +1,7 @@
 """Alternatives to choices that the paper leaves open, to measure how much depends on them."""
 
+import math
+
 import numpy as np
 
 from dagsearch._internal.typing import FloatArray, IntArray
@@ -57,8 +59,12 @@ class _WithSummary(Options):
 class LeafBonus(UCB1):
     """:class:`UCB1` with its bonus for leaves too."""
 
-    def _bonus(self, options: Options, bonus: FloatArray) -> FloatArray:
-        return bonus
+    def rate(self, options: Options) -> FloatArray:
+        """The bound of every option; infinite for options without rewards."""
+        number, mean = self._averages.of(options, options.children)
+        visits = max(1.0, float(self._averages.count[options.node]))
+        bonus = self.c * np.sqrt(math.log(visits) / np.maximum(number, 1.0))
+        return np.where(number > 0.0, mean + bonus, np.inf)
 
 
 def with_leaf_bonus(search: Search) -> Search:

@@ -95,7 +95,7 @@ class Step:
     gain: float = 0.0
     """The reward on the way there, which adds up along a path."""
     value: float | None = None
-    """What it is worth to stop there, in addition to the gains so far; ``None`` if one cannot stop there."""
+    """Value of stopping there, in addition to the gains so far; ``None`` if a path cannot end there."""
     actions: "Sequence[Action] | Iterator[Action] | None" = None
     """What can be done there; ``None`` if the problem's ``actions(state)`` says it."""
 
@@ -130,7 +130,7 @@ class StepProblem(Protocol):
     """
 
     def root(self) -> "State | Step":
-        """The initial state; as a :class:`Step` if one can stop there, or if it says its actions."""
+        """The initial state; as a :class:`Step` if a path may end there, or to give its actions."""
 
     def expand(self, state: State, action: Action) -> Step:
         """Take a step: the expensive call."""

@@ -103,8 +103,8 @@ class Evaluation:
     """The decisions that lead there; ``None`` if the leaf was told without having been asked for, and the
     problem does not say how to get there."""
     reward: float
-    """The reward as told; with costly steps, what the best known path by way of this step earns, −∞ while one
-    cannot stop anywhere on it."""
+    """The reward as told; with costly steps, what the best known path through this step earns, −inf
+    until the path reaches a state with a value."""
     best_reward: float
     """The largest reward so far, this one included."""
     seconds: float = field(compare=False)
@@ -184,7 +184,7 @@ class Result:
 
         ``step``, ``reward``, ``best_reward``, ``seconds`` and ``known`` are followed by the leaf: the value
         of each named choice, whether each item of a set is in it, or what is at each position; ``None`` where
-        a leaf has no such choice or position. Costly steps are told by the decisions so far. The last one,
+        a leaf has no such choice or position. Costly steps are shown as the decisions so far. The last one,
         ``leaf``, is the leaf itself.
         """
         return wiring.rows(self)  # type: ignore[no-any-return]

@@ -38,8 +38,8 @@ def check_problem(
     ``branching``; random leaves that their actions do not lead to; and, where ``added_items`` is declared,
     states with both leaves and other states as children.
 
-    Of a problem with costly steps it takes ``rewards`` steps, one after the other at random, and checks what
-    the problem says about every state.
+    If steps are costly, it takes ``rewards`` random steps, one after the other, and checks what the problem
+    says about every state.
 
     Parameters
     ----------
@@ -221,7 +221,7 @@ def _take_steps(problem: Any, count: int, rng: np.random.Generator) -> None:
 
 
 def _warn_if_incomparable(space: Space) -> None:
-    """Warn if leaves are single values without parts, of which no covariance can tell which are alike."""
+    """Warn if leaves are single values without parts, which no covariance can compare."""
     told = space.covariance, space.items, space.coding
     leaves = space.random_leaves
     if any(one is not None for one in told) or not all(isinstance(leaf, _SINGLE) for leaf in leaves):

@@ -9,6 +9,7 @@ import dagsearch as ds
 from dagsearch import baselines
 from dagsearch.baselines import UCB1, Averages, Rave, RaveAverages, TreeState
 from dagsearch.posterior.units import Episode
+from experiments.paper.ablations import LeafBonus
 
 
 def explored_diamond():
@@ -51,6 +52,8 @@ def test_ucb1_rates_unvisited_first_and_leaves_without_bonus():
     assert rest == [math.inf, math.inf]
     averages.back_up(explored, [Episode((nodes[3], nodes[4]), nodes[4], 3.0, None)] * 5)
     assert rated(policy, averages, explored, nodes[3])[0] == pytest.approx(3.0)
+    with_bonus = rated(LeafBonus(averages, c=0.7), averages, explored, nodes[3])[0]
+    assert with_bonus == pytest.approx(3.0 + 0.7 * math.sqrt(math.log(5) / 5))
 
 
 def test_rave_is_the_rule_of_the_appendix():

@@ -147,7 +147,7 @@ def test_leaves_that_cannot_be_are_refused():
     good = {"scaler": "none", "model": "mean", "seed": 0}
     for bad, message in [
         ({**good, "seed": 3}, "3 cannot be chosen for 'seed'"),
-        ({**good, "C": 1.0}, "'C' is not a choice beside"),
+        ({**good, "C": 1.0}, "'C' is not a choice of"),
         ({"scaler": "none"}, "'model' .* is not chosen"),
         ((1, 2), r"\(1, 2\) is not a mapping from the names of choices to values"),
     ]:

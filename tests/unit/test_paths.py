@@ -109,6 +109,16 @@ def test_a_changed_decision_keeps_the_later_ones():
     assert leaf_of("conv", 8, "stop", 0.01) in around
 
 
+def test_codes_of_neighbours_are_those_of_the_leaves_they_lead_to():
+    coding, rng = Space(Network()).coding, np.random.default_rng(0)
+    row = coding.codes([coding.leaf_of(np.zeros(len(coding.layout.categories), dtype=np.int64))])[0]
+    for _ in range(4):
+        rows = coding.neighbours(row, 50, rng)
+        np.testing.assert_array_equal(coding.codes(list(map(coding.leaf_of, rows))), rows)
+        assert (rows != row).any(axis=1).all()
+        row = rows[rng.integers(len(rows))]
+
+
 def test_a_search_of_such_a_class_is_resumed(tmp_path):
     whole = ds.Search.default(Network(), seed=3).run(40)
     first = ds.Search.default(Network(), seed=3, storage=tmp_path / "run.db")

@@ -5,7 +5,7 @@ An edge is a state and an action. It is stored once, in one place, before it is 
 ==========  ==============  ========================================================================
 symbol      code            meaning
 ==========  ==============  ========================================================================
-value(s)    stop            what stopping at s is worth; −∞ if one cannot stop there
+value(s)    stop            value of stopping at s; −∞ if a path cannot end there
 V(s)        best_below      value to go: max(value(s), max over taken edges s → t of gain + V(t))
 R(s)        reach           largest known sum of gains from the root to s
 ==========  ==============  ========================================================================
@@ -322,7 +322,7 @@ class Edges:
 
     @property
     def best(self) -> float:
-        """The largest known sum of gains and value of stopping; −∞ if one cannot stop anywhere."""
+        """The largest known sum of gains and value of stopping; −∞ if no path can end yet."""
         return float(self.best_below[0])
 
     def totals(self) -> FloatArray:
@@ -331,7 +331,7 @@ class Edges:
         return found
 
     def best_node(self) -> int:
-        """The node where the best known path ends; −1 if one cannot stop anywhere."""
+        """The node where the best known path ends; −1 if no path can end yet."""
         totals = self.totals()
         node = int(np.argmax(totals))
         return node if np.isfinite(totals[node]) else -1
@@ -348,7 +348,7 @@ def checked_step(found: Any, where: str) -> Step:
         if not is_finite(number) or abs(number) > LARGEST_REWARD:
             raise ProblemError(
                 f"{where} returned the {name} {shown(number)}: it must be a finite number of size "
-                f"{LARGEST_REWARD:g} or less{', or None if one cannot stop there' * (name == 'value')}"
+                f"{LARGEST_REWARD:g} or less{', or None if a path cannot end there' * (name == 'value')}"
             )
     try:
         hash(found.state)

@@ -4,16 +4,16 @@
 symbol      meaning
 ==========  ===============================================================================================
 B           what the best known path earns
-q(s)        gains on the best known path to s, plus value(s) where one can stop at s
+q(s)        gains on the best known path to s, plus value(s) where a path can end at s
 x(s, a)     probability that a step leads to a new state
-d(s, a)     what it adds if one can stop on both sides: q(t) − q(s)
+d(s, a)     what it adds if a path can end on both sides: q(t) − q(s)
 y(s, a)     sign(d) log(1 + |d| / u), with u a small change; 0 for a step that changes nothing
-g(s, a)     the gain, if one can stop on neither side
+g(s, a)     the gain, if a path can end on neither side
 ==========  ===============================================================================================
 
 x and the effect of a step, which is y or g, are fields over the edges, see :mod:`dagsearch.costly.fields`.
 The prior mean of the effect is linear in the logarithm of ``prior``. ``docs/costly.md`` says how steps are
-rated. Where one cannot stop, it is by the probability of more than the goal: with the expected improvement,
+rated. Where a path cannot end, it is by the probability of more than the goal: with the expected improvement,
 per step left or not, the same text takes more calls of a language model.
 """
 
@@ -94,7 +94,7 @@ class StepModel:
             field.update(np.union1d(kinds, edges.kind[edge]))
 
     def _added(self, taken: IntArray) -> tuple[IntArray, FloatArray]:
-        """Edges with an effect, and d, or g where one cannot stop; 0 if the step has led nowhere."""
+        """Edges with an effect, and d, or g where a path cannot end; 0 if the step has led nowhere."""
         edges, moved = self._edges, np.isin(self._edges.became[taken], (NEW, KNOWN))
         before = edges.stop[edges.node[taken]]
         after = np.where(moved, edges.stop[edges.child[taken]], before)
@@ -146,7 +146,7 @@ class StepModel:
         return np.asarray(self._constant + self._slope * self._edges.log_prior[edges])
 
     def rest(self) -> tuple[float, float, float]:
-        """Δ where one cannot stop: the depth at which paths end, and mean and variance of what a step brings.
+        """Δ where a path cannot end: the depth at which paths end, mean and variance of what a step brings.
 
         Until a path is complete, each step is taken to bring what the best next steps brought on average.
         """

@@ -27,8 +27,8 @@ from dagsearch.space import Space
 class StepSearch(Session[StepProposal]):
     """A search of a problem with costly steps.
 
-    It asks for steps and is told a :class:`dagsearch.Step` for each. :func:`dagsearch.search` runs one if a
-    problem has ``expand``. ``docs/costly.md`` explains it.
+    It proposes steps and learns from the :class:`dagsearch.Step` that each returns.
+    :func:`dagsearch.search` runs one if a problem has ``expand``. ``docs/costly.md`` explains it.
 
     Parameters
     ----------

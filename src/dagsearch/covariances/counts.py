@@ -95,7 +95,7 @@ class PlaceViews:
         return found
 
     def described(self, codes: IntArray) -> FloatArray:
-        """What comparing states needs beside their codes, one row each.
+        """What comparing states needs besides their codes, one row each.
 
         These are the features of numbers, and counts of neighbouring categories, centred.
         """
@@ -225,7 +225,7 @@ class OrderViews:
         return np.column_stack([decided, before, decided + complete, beside])
 
     def described(self, codes: IntArray) -> FloatArray:
-        """Of each state the share of features that are decided, and the squared norm, in each view."""
+        """Share of the features that are decided, and squared norm, by state and view."""
         numbers = self._numbers((codes >= 0).sum(axis=1))
         shares = numbers / np.maximum(self._total, 1)
         if self._length == 2:  # each is beside the other on both sides

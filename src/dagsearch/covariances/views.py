@@ -79,7 +79,7 @@ class _Scaled:
         self._last: _Products | None = None
 
     def rows(self, codes: IntArray) -> Stacked:
-        """Codes, with what comparing them needs beside these."""
+        """Codes, and whatever else comparing them needs."""
         # Compiled functions are compiled anew for other types and layouts.
         codes = np.ascontiguousarray(codes, dtype=np.int64)
         return Stacked([codes, self.views.described(codes)])

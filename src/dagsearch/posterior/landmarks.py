@@ -39,7 +39,7 @@ _MOST_CANDIDATES = 1500
 def greedy_landmarks(covariance: Covariance, rows: Rows) -> IntArray:
     """Indices of the rows that explain the others best: each time the least explained (pivoted Cholesky).
 
-    Of very many rows, only some are looked at.
+    If there are very many rows, it looks at some of them.
     """
     some = evenly(len(rows), _MOST_CANDIDATES)
     rows = rows[some]

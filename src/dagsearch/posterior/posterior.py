@@ -157,7 +157,7 @@ class Posterior:
     def fantasise(self, pending: Sequence[State]) -> bool:
         """Let the model count pending leaves as observed: this lowers variances but does not move means.
 
-        Of many pending leaves, only the last 64 to 127 are counted, because the cost of an ask after a tell
+        If many leaves are pending, only the last 64 to 127 count, because the cost of an ask after a tell
         grows with their number. Which ones must depend on nothing but the pending leaves. Returns whether
         the belief has changed.
         """

@@ -196,7 +196,7 @@ class Choices(NamedChoices):
 
         leaf = self._walked(answer)
         if extra := sorted(set(choices) - set(leaf)):
-            raise ProblemError(f"{extra[0]!r} is not a choice beside {leaf!r}")
+            raise ProblemError(f"{extra[0]!r} is not a choice of {leaf!r}")
         return Chosen(leaf)
 
     @property

@@ -108,7 +108,7 @@ class Orders(TupleProblem):
         return tuple([self.labels[number] for number in sorted(ready)])
 
     def _missing_after(self, state: Letters) -> set[int]:
-        """The items of which not all copies are placed yet, by their numbers."""
+        """Numbers of the items with copies that are not placed yet."""
         left = self._copies.copy()
         for item in state:
             left[self._number[item]] -= 1
@@ -153,7 +153,7 @@ class Orders(TupleProblem):
     def codes(self, states: Sequence[Letters]) -> IntArray:
         """Number of the item at each position, −1 where none is placed yet; shape ``(states, length)``.
 
-        Of an item with copies, the k-th one from the front has the number of the k-th copy.
+        The k-th copy of an item from the front has the number of its k-th copy.
         """
         labels = self._codes(states, self.depth)
         return self._of_copies(labels) if self._repeats else labels

@@ -20,7 +20,7 @@ _QUIET: Final = 64
 _MOST_WALKS: Final = 2_000
 # Number of ways in which a neighbour is completed if its change makes other choices appear: one as in a leaf
 # that was seen, the others at random.
-_COMPLETIONS: Final = 3
+COMPLETIONS: Final = 3
 # Number of leaves by which covariances are scaled.
 _SAMPLES: Final = 64
 
@@ -134,7 +134,7 @@ class Seen:
 class NamedCodes:
     """Codes of choices: one place per name of ``values``, one category per value.
 
-    Of a name that is ``optional``, which some leaves lack, "absent" is one more category, the last.
+    If a name is ``optional``, so that some leaves lack it, "absent" is its last category.
     """
 
     def __init__(
@@ -149,9 +149,10 @@ class NamedCodes:
         self._sizes = np.array([len(known) for known in values.values()], dtype=np.int64)
         self._absent = np.where(may_lack, self._sizes, -1)
         self.layout = Layout("places", self._sizes + may_lack, numbers_of_places(list(values.values())))
-        self._changes = OtherOptions(self.layout, self._absent)
+        self.changes = OtherOptions(self.layout, self._absent)
+        """Another value of one name."""
         self.rows = [self.row(leaf, complete=True) for leaf in leaves]
-        """Codes of the leaves, as examples of which names go together."""
+        """Codes of the leaves; they show which names go together."""
 
     def row(self, chosen: Chosen, complete: bool) -> list[int]:
         """Codes of some choices: −1 where nothing is decided, and where the value was not seen.
@@ -195,7 +196,7 @@ class NamedCodes:
         Which other choices such a leaf has is not known before it is evaluated: it is taken to have those
         that all leaves with the changed value have, and to lack those that none of them has.
         """
-        rows = self._changes.around(codes, count, rng)
+        rows = self.changes.around(codes, count, rng)
         if (self._absent < 0).all():
             return rows
         place = (rows != codes).argmax(axis=1)
@@ -206,8 +207,8 @@ class NamedCodes:
         is_there = rows != self._absent
         ends, begins = later & is_there & (having == 0), later & ~is_there & (having == known)
         rows, begins = (
-            np.repeat(one, _COMPLETIONS, axis=0) for one in (np.where(ends, self._absent, rows), begins)
+            np.repeat(one, COMPLETIONS, axis=0) for one in (np.where(ends, self._absent, rows), begins)
         )
         values = (rng.random(rows.shape) * self._sizes).astype(np.int64)
-        values[::_COMPLETIONS] = seen[has_value.argmax(axis=1)]
+        values[::COMPLETIONS] = seen[has_value.argmax(axis=1)]
         return np.unique(np.where(begins, values, rows), axis=0)

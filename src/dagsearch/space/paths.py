@@ -11,7 +11,7 @@ a pipeline the settings of the model that it has, wherever on the path they are 
 
 from collections.abc import Hashable, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,7 +19,8 @@ from dagsearch._internal.typing import IntArray
 from dagsearch.errors import ProblemError
 from dagsearch.problem import Action, Coding, Layout, Problem, State
 from dagsearch.space.chosen import Chosen, Options
-from dagsearch.space.named import Answer, Seen
+from dagsearch.space.moves import others
+from dagsearch.space.named import COMPLETIONS, Answer, Seen
 from dagsearch.space.numbers import numbers_of, numbers_of_places
 from dagsearch.space.walks import Path
 
@@ -71,6 +72,19 @@ def tuple_coding(paths: Sequence[Path]) -> Coding | None:
     return Coding(layout, codes, leaf_of, list, certain=certain, complete=always_same)
 
 
+class _Step(NamedTuple):
+    """A decision on the way to a state: its question, what was offered, what was chosen, where it leads."""
+
+    name: str
+    options: Options
+    value: Hashable
+    state: State
+
+
+def _chosen(steps: Sequence[_Step]) -> Chosen:
+    return Chosen.among(tuple([step.options for step in steps]), {step.name: step.value for step in steps})
+
+
 class PathCodes:
     """The states of a problem with hashable actions as the decisions on the paths to them."""
 
@@ -79,38 +93,46 @@ class PathCodes:
         self._names: dict[tuple[Options, int], str] = {}
         self._ways: dict[Hashable, Chosen] = {}
         self._seen = Seen()
-        self._complete = self._seen.look_around(lambda answer: self._walked((), answer)[0])
+        self._complete = self._seen.look_around(lambda answer: _chosen(self._walked(answer)))
 
     def coding(self) -> Coding | None:
         """How states are written as codes; ``None`` if too much is offered to know it all."""
         codes = self._seen.codes
         numbers = codes.layout.numbers or [None] * len(codes.layout.categories)
         sizes = [size for size, known in zip(codes.layout.categories, numbers, strict=True) if known is None]
-        is_known = self._complete and sum(sizes) <= _MOST_NAMES
-        return self._seen.coding(self._leaf_of, self._path_to, self._decided) if is_known else None
+        if not self._complete or sum(sizes) > _MOST_NAMES:
+            return None
+        found = self._seen.coding(self._leaf_of, self._path_to, self._decided)
+        return found._replace(neighbours=self._neighbours)
 
     def learn(self, actions: Sequence[Action]) -> None:
         """Remember which states these actions lead to; nothing if they do not lead to a leaf."""
+        given = iter(actions)
         with suppress(ProblemError, ValueError, TypeError, LookupError):  # the root may have moved since
-            self._walked(actions, lambda name, options: options[0])
+            self._remember(self._walked(lambda name, options: next(given, options[0])))
 
-    def _walked(self, known: Sequence[Hashable], answer: Answer) -> tuple[Chosen, State]:
-        """A walk through the problem and its leaf; which decisions lead to the states is remembered."""
-        problem, state, asked = self._problem, self._problem.root(), list[Options]()
-        chosen = Chosen()
-        if len(self._ways) > _REMEMBERED:
-            self._ways.clear()
+    def _walked(self, answer: Answer, begun: Sequence[_Step] = ()) -> list[_Step]:
+        """A way to a leaf, from the root or as it was begun."""
+        problem, steps, asked = self._problem, list(begun), [step.options for step in begun]
+        state = steps[-1].state if steps else problem.root()
         while len(offered := problem.actions(state)) > 0:
             options = tuple(offered)
             asked.append(options)
             which = options, asked.count(options)
             name = self._names.setdefault(which, f"question {len(self._names)}")
-            value = known[len(chosen)] if len(chosen) < len(known) else answer(name, options)
-            if value not in options:
+            if (value := answer(name, options)) not in options:
                 raise ProblemError(f"{value!r} is not offered at {state!r}")
-            chosen, state = chosen.with_choice(name, value), problem.step(state, value)
-            self._ways.setdefault(self._key(state), chosen)
-        return Chosen.among(tuple(asked), chosen), state
+            state = problem.step(state, value)
+            steps.append(_Step(name, options, value, state))
+        return steps
+
+    def _remember(self, steps: Sequence[_Step]) -> State:
+        """Remember which decisions lead to the states of a way; returns its leaf."""
+        if len(self._ways) > _REMEMBERED:
+            self._ways.clear()
+        for number, step in enumerate(steps, 1):
+            self._ways.setdefault(self._key(step.state), _chosen(steps[:number]))
+        return steps[-1].state
 
     def _decided(self, state: State) -> tuple[Chosen, bool]:
         """The decisions that lead to a state, as far as they are known, and whether it is a leaf."""
@@ -125,13 +147,35 @@ class PathCodes:
         return self._ways.get(key)
 
     def _leaf_of(self, codes: IntArray) -> State:
-        return self._walked((), self._seen.codes.answer(codes))[1]
+        return self._remember(self._walked(self._seen.codes.answer(codes)))
 
     def _path_to(self, leaf: State) -> list[Action]:
         chosen = self._way(leaf)
         if chosen is None:
             raise ProblemError(f"the way to {leaf!r} is not known")
         return list(chosen.values())
+
+    def _neighbours(self, codes: IntArray, count: int, rng: np.random.Generator) -> IntArray:
+        """Codes of leaves with one decision changed, each once; the problem says what follows the change.
+
+        Later decisions stay as they are where they are still offered. The others are drawn, in several ways.
+        """
+        named, found = self._seen.codes, list[list[int]]()
+        steps = self._walked(named.answer(codes))
+        for wanted in map(named.wanted, named.changes.around(codes, count, rng)):
+
+            def answer(name: str, options: Options, wanted: Chosen = wanted) -> Hashable:
+                value = wanted.get(name, options)  # which is none of them
+                return value if value in options else options[int(rng.random() * len(options))]
+
+            same = [wanted.get(step.name) == step.value for step in steps]
+            begun = steps[: [*same, False].index(False)]
+            for _ in range(COMPLETIONS):
+                chosen = _chosen(self._walked(answer, begun))
+                found.append(named.row(chosen, complete=True))
+                if chosen.items() <= wanted.items():  # nothing was drawn
+                    break
+        return others(np.array(found, dtype=np.int64).reshape(-1, len(codes)), codes)
 
 
 def paths_are_states(problem: Problem, key: Any, paths: Sequence[Path]) -> bool:

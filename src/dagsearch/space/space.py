@@ -23,7 +23,7 @@ _WALKS, _FEWEST_WALKS, _MOST_STATES = 64, 8, 8192
 _FEW_STATES = 2000
 # All leaves are compared by their codes if there are at most this many.
 _FEW_LEAVES = 5000
-# Number of random leaves of which one must be allowed, and of those that are tried below other states.
+# Number of random leaves that are tried until one is allowed: from the root, and below other states.
 _MOST_TRIES, _TRIES = 10_000, 100
 
 

@@ -111,7 +111,7 @@ class Increments:
         return Gaussian(float(self.mean[level]), float(self.variance[level]))
 
     def widen(self, children: int) -> None:
-        """Extend the tables to nodes of which this number of children remain."""
+        """Extend the tables to nodes with this number of remaining children."""
         if children >= self.mean_table.shape[1]:
             widest = max(children, 2 * self.mean_table.shape[1])
             self.mean_table, self.var_table = self._tabulate(widest)
