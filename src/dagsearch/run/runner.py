@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import closing
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypedDict, TypeVar, Unpack, cast
 
 import numpy as np
@@ -256,7 +257,7 @@ class Runner(Generic[T]):
             else:
                 self._postpone(one.proposal)
         if self._search.log.broken is None:
-            self._search.log.ended(self.stopped)
+            self._search.log.write("end", stopped=self.stopped)
 
     def _propose(self, request: int, encoded: Any) -> None:
         """Let a leaf that a user wants evaluated be the next one; what cannot be is refused in the log."""
@@ -264,18 +265,17 @@ class Runner(Generic[T]):
         try:
             if has_costly_steps(search.problem):
                 raise ValueError("the search says which steps to take")
-            leaf = search.space.as_leaf(log.decoded(encoded))
-            if search.data.find(leaf) is not None or (not search.repeats and search.index.is_closed(leaf)):
+            proposal = search.checked_proposal(log.decoded(encoded))
+            closed = not search.repeats and search.index.is_closed(proposal.leaf)
+            if closed or search.data.find(proposal.leaf) is not None:
                 raise ValueError("the leaf was evaluated already, or is being evaluated")
-            actions = search.space.actions_to(leaf)
-            if (reached := search.space.replayed(actions)) is None or not search.space.same(reached, leaf):
-                raise ValueError(f"{leaf!r} is not a leaf of the problem")
         except Exception as error:  # the problem's own methods, of a leaf that it may not understand
             logger.warning("a request was refused: %s", ascii(shortened(str(error)))[1:-1])
-            log.answer(request, shortened(described(error)))
-        else:
-            if log.answer(request, None):  # else another process was faster
-                self.put_first(search.propose(leaf, actions))
+            log.write("answer", request, refused=shortened(described(error)))
+            return
+        number = log.write("ask", proposal, None, request)
+        if number is not None:  # else another process was faster
+            self.put_first(search.add_pending(replace(proposal, number=number)))
 
 
 def steps(

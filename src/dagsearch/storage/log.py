@@ -20,13 +20,10 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from dagsearch._internal.deadline import OutOfTime
-from dagsearch.covariances import Covariance
 from dagsearch.errors import CovarianceError, SearchExhausted, StorageError
 from dagsearch.log import Log
-from dagsearch.problem import State
-from dagsearch.results import Evaluation, Proposal
+from dagsearch.results import Proposal
 from dagsearch.storage.database import Database, Event, Header
-from dagsearch.storage.encoding import note_to_json
 from dagsearch.storage.events import events_of
 from dagsearch.storage.steering import Steering
 
@@ -67,11 +64,11 @@ class RunLog(Log):
         """Called with every event of another process."""
         self._search: Search = weakref.proxy(search)
         self._events = events_of(search)
+        self.decoded = self._events.codec.decode
         self._seen = 0  # number of the last event that was read
         self._known = 0  # number of the last event up to which the search knows all
         self._late = set[int]()  # own events that are repeated, because others came before them
         self._repeated: Event | None = None  # the event that the search repeats now
-        self._learnt: Mapping[str, Any] | None = None  # what was learnt after that event, if it is known
         self._consumed: Event | None = None  # the event that said so
         self._owners: dict[int, str] = {}  # of proposals
         self._takeovers: dict[int, int] = {}
@@ -133,87 +130,28 @@ class RunLog(Log):
             self._break(error)
             raise
 
-    def asked(self, proposal: Proposal, draws: int | None, note: Any = None) -> int | None:
-        if self._repeated is not None:
+    def write(self, kind: str, *about: Any, **body: Any) -> int | None:
+        if self._repeated is not None and (kind != "learnt" or self.learnt is not None):
             return self._repeated.number
-        claim = None if draws is None else f"ask {draws}"
-        number = self._append("ask", {**self._events.ask(proposal), "note": note_to_json(note)}, claim)
+        body, claim = self._events.written(kind, *about, **body)
+        number = self._append(kind, body, claim)
+        if number is None and kind == "tell":
+            again = {"ask": body["ask"], "again": body["reward"], "note": body["note"]}
+            self._append("note", {"note": {"told again": again}})
         if number is None:
             return None
-        self._owners[number] = self.worker
-        return None if self._events.in_order and self._is_late(number) else number
-
-    def _is_late(self, number: int) -> bool:
-        """Whether others have written what comes before an own event: then it is repeated in its turn."""
-        if number > self._known:
-            self._late.add(number)
-        return number > self._known
-
-    def told(
-        self,
-        evaluation: Evaluation,
-        proposal: Proposal | None,
-        outcome: Any,
-        note: Any,
-        by_leaf: bool = False,
-    ) -> bool:
-        if self._repeated is not None:
-            return True
-        asked = None if proposal is None or proposal.number < 0 else proposal.number
-        body = {"ask": asked, **self._events.tell(evaluation, proposal, outcome), "note": note_to_json(note)}
-        body |= {"by_leaf": True} if by_leaf else {}
-        claim = None if asked is None else f"told {asked}"
-        if (number := self._append("tell", body, claim)) is not None:
-            return not self._is_late(number)
-        again = {"ask": asked, "again": body["reward"], "note": body["note"]}
-        self._append("note", {"note": {"told again": again}})
-        return False
-
-    def forgotten(self, proposal: Proposal, again: bool, note: Any, leaf: State = None) -> bool:
-        if self._repeated is not None:
-            return True
-        failed = None if leaf is None else self._events.codec.encode(leaf)
-        body = {"ask": proposal.number, "again": again, "failed": failed, "note": note_to_json(note)}
-        return self._append("forget", body, f"told {proposal.number}") is not None
-
-    def untold(self, leaf: State, again: bool, note: Any) -> None:
-        if self._repeated is None:
-            encoded = self._events.codec.encode(leaf)
-            self._append("untell", {"leaf": encoded, "again": again, "note": note_to_json(note)})
-
-    def settled(self, exhausted: bool) -> None:
-        if self._repeated is None:
-            self._append("settle", {"exhausted": exhausted})
-
-    def learning(self) -> Mapping[str, Any] | None:
-        return self._learnt
-
-    def learnt(self, covariance: Covariance, noise: float) -> None:
-        if self._learnt is None:
-            values = [parameter.value for parameter in covariance.hyperparameters]
-            self._append("learnt", {"values": values, "noise": noise})
-
-    def noted(self, note: Any) -> None:
-        self._append("note", {"note": note_to_json(note)})
+        if kind == "ask":
+            self._owners[number] = self.worker
+        if number > self._known and (kind == "tell" or (kind == "ask" and self._events.in_order)):
+            self._late.add(number)  # others have written what comes before it: it is repeated in its turn
+            return None
+        return number
 
     def begun(self, budget: float, rules: Mapping[str, Any], lost_after: float | None) -> None:
         self._lost_after = LOST_AFTER if lost_after is None else lost_after
         self._heart.every(min(_BEAT, self._lost_after / _BEATS))
         self.began = self._append("run", {"budget": math.ceil(budget), "stop": dict(rules)}) or 0
         self.catch_up()
-
-    def ended(self, reason: str) -> None:
-        self._append("end", {"stopped": reason, "best": self._events.best()})
-
-    def decoded(self, leaf: Any) -> State:
-        """A leaf as it is stored, or as a user writes it."""
-        return self._events.codec.decode(leaf)
-
-    def answer(self, request: int, refused: str | None) -> bool:
-        """Say what becomes of a request; false if another process has said so already."""
-        return (
-            self._append("answer", {"request": request, "refused": refused}, f"request {request}") is not None
-        )
 
     def close(self) -> None:
         """Leave the run: its other processes take over what is pending here."""
@@ -239,7 +177,7 @@ class RunLog(Log):
             learnt = follower if follower is not None and follower.kind == "learnt" and not own else None
             # Nothing is learnt after the last event if its process is about to, or has died before it could.
             is_open = own or (follower is None and not self._is_alive(event.worker))
-            self._learnt = None if is_open else {} if learnt is None else learnt.body
+            self.learnt = None if is_open else {} if learnt is None else learnt.body
             self._consumed = learnt
             self._repeat(event)
             for listener in () if own else self.listeners:
@@ -256,7 +194,7 @@ class RunLog(Log):
                 self._take_notice(event)
                 self._events.repeat(event)
         finally:
-            self._repeated = self._learnt = None
+            self._repeated = self.learnt = None
 
     @contextmanager
     def _explaining(self, event: Event) -> Iterator[None]:
