@@ -6,18 +6,16 @@ import subprocess
 import sys
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 import dagsearch as ds
 from dagsearch.errors import EvaluationError
-from dagsearch.run.pools import PoolError, ProcessPool
-from dagsearch.run.processes import ProcessDied
+from dagsearch.run.pools import ExecutorPool, PoolError
+from dagsearch.run.processes import ProcessDied, Processes
 from support.problems import (
     Dying,
-    Forking,
     Gated,
     Loaded,
     Poisoned,
@@ -48,7 +46,7 @@ def search_of(problem, **more):
 @pytest.fixture
 def pool():
     """Four processes; the timeout is longer than anything takes, tests move the clock."""
-    made = ProcessPool(4, timeout=PATIENCE, deterministic=False)
+    made = ExecutorPool(Processes(4), timeout=PATIENCE, deterministic=False)
     yield made
     made.close()
 
@@ -78,7 +76,7 @@ def test_a_dying_process_takes_no_other_with_it(tmp_path, pool):
     evaluations = started(pool, problem)
     wait_until(lambda: len(problem.hanging() | problem.begun()) == 4)
     bad = pool.start(Poisoned(tmp_path), ds.Proposal(POISONED, ()))
-    pool.abandon(evaluations[0])  # makes room
+    pool._give_up(evaluations[0].future)  # makes room
     with pytest.raises(ProcessDied, match="SIGKILL, 3 times in a row"):
         bad.future.result(timeout=PATIENCE)
     problem.open()
@@ -123,42 +121,6 @@ def test_a_leaf_that_kills_its_process_is_named_and_left_out_later(tmp_path):
     again = ds.Search.resume(tmp_path / "run.db", search.problem)
     assert all(repr(proposal.leaf) not in str(caught.value) for proposal in again.pending)
     again.close()
-
-
-def rewards_of_others(search):
-    """Evaluations whose reward belongs to another leaf, or to none."""
-    return [evaluation for evaluation in search.history if evaluation.reward != value(evaluation.leaf)]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("waits", [True, False])
-@pytest.mark.parametrize("how", ["return", "raise", "exit", "exec", "interrupt"])
-def test_a_process_that_an_evaluation_forks_does_not_answer_for_its_worker(how, waits, tmp_path):
-    search = search_of(Forking(how, waits), storage=tmp_path / "run.db")
-    search.run(12, n_jobs=2)
-    search.close()
-    assert rewards_of_others(search) == []
-    again = ds.Search.resume(tmp_path / "run.db", search.problem)
-    again.close()
-    assert len(again.history) == 12
-    assert rewards_of_others(again) == []
-
-
-@pytest.mark.parametrize("how", ["return", "raise", "exec"])
-def test_a_process_that_an_evaluation_forks_does_not_continue_the_search(how, tmp_path, capfd):
-    search, process = search_of(Forking(how), storage=tmp_path / "run.db"), os.getpid()
-    try:
-        search.run(3)
-        with ThreadPoolExecutor(2) as executor:
-            search.run(4, executor=executor)
-    finally:
-        if os.getpid() != process:
-            os._exit(77)
-    search.close()
-    assert (len(search.history), rewards_of_others(search)) == (7, [])
-    shown = capfd.readouterr().err
-    assert shown.count("RuntimeError: in the child") == (7 if how == "raise" else 0)
-    assert shown.count("FileNotFoundError") == (7 if how == "exec" else 0)
 
 
 KILLED = """
@@ -225,7 +187,7 @@ def test_exceptions_come_back_with_their_traceback():
 
 def test_the_timeout_does_not_count_the_start_of_the_worker(tmp_path):
     limit, gate = 0.01, tmp_path / "gate"
-    pool = ProcessPool(1, timeout=limit, deterministic=False)
+    pool = ExecutorPool(Processes(1), timeout=limit, deterministic=False)
     try:
         (evaluation,) = started(pool, SlowToLoad(gate), LEAVES[:1])
         time.sleep(5 * limit)
