@@ -16,7 +16,7 @@ from dagsearch.methods import default_initial
 from dagsearch.problem import Problem, StepProblem, has_costly_steps
 from dagsearch.problems.functions import Choose, FunctionProblem
 from dagsearch.results import Evaluation, Gaussian, Result
-from dagsearch.run.given import Known, give, pairs_of
+from dagsearch.run.given import Known, checked_given, give, pairs_of
 from dagsearch.run.runner import (
     Execution,
     check_execution,
@@ -135,10 +135,11 @@ def search(
     if progress != "notebook" and not isinstance(progress, bool | np.bool_):
         raise ValueError(f"progress must be True, False or 'notebook', got {shown(progress)}")
     check_execution(execution, Settings.__annotations__)
+    given = checked_given(problem, known, start)
     run = _search_of(problem, budget, covariance, noisy, seed, storage, name)
     sign = -1 if isinstance(problem, FunctionProblem) and problem.minimize else 1
     try:
-        give(cast(Search, run), known, start)
+        give(cast(Search, run), given)
         total = budget + run.data.known
         steps = until(cast(Search, run), total, stop, **execution)
         with shown_progress(progress, run.history, total, sign, has_costly_steps(problem)) as bar:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import dagsearch as ds
-from dagsearch.run.given import give
+from dagsearch.run.given import checked_given, give
 from dagsearch.storage.database import Database
 from support.runs import events
 
@@ -108,7 +108,7 @@ def test_known_results_take_the_place_of_random_leaves():
     known = [({"a": a, "b": b}, a * b) for a in range(3) for b in range(5)]
     problem = ds.problems.Choices({"a": range(10), "b": range(10)}, reward=lambda c: c["a"] * c["b"])
     search = ds.Search.default(problem, seed=0)
-    give(search, known, ())
+    give(search, checked_given(problem, known, ()))
     assert search.portfolio.state[1] == 10
     assert search.ask().leaf["a"] * search.ask().leaf["b"] > 8  # where the rewards grow
     assert search.portfolio.state[1] == 10  # no turn was a random one

@@ -3,12 +3,12 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from dagsearch._internal.texts import shown
 from dagsearch.errors import DagSearchError, ProblemError
 from dagsearch.posterior.units import checked_reward
-from dagsearch.problem import State, has_costly_steps
+from dagsearch.problem import Problem, State, StepProblem, has_costly_steps
 from dagsearch.results import Evaluation, Proposal
 from dagsearch.space import Space
 
@@ -19,17 +19,27 @@ Known = Iterable[tuple[Any, float] | Evaluation] | Mapping[Any, float]
 """Leaves with their rewards: pairs, a mapping, or the history of another result."""
 
 
-def give(search: "Search", known: Known, start: Iterable[Any]) -> None:
-    """Tell a search known results, and let it ask for the leaves of ``start`` first.
+Given = tuple[list[tuple[State | Proposal, float]], list[Proposal]]
+"""Leaves with their rewards, and leaves to evaluate first."""
 
-    Everything is checked before anything is told. A run that is continued has what was told before. A leaf of
-    which a reward is known, or that is pending, need not be evaluated first.
-    """
+
+def checked_given(problem: Problem | StepProblem, known: Known, start: Iterable[Any]) -> Given:
+    """What these arguments of :func:`dagsearch.search` mean; raises if a leaf or reward is unusable."""
     pairs, listed = pairs_of(known), _listed("start", start)
-    if has_costly_steps(search.problem) and (pairs or listed):
+    if has_costly_steps(problem) and (pairs or listed):
         raise ValueError("known and start do not apply to costly steps: only the search takes steps")
-    told = [(_as_leaf(search.space, leaf, f"known[{i}]"), reward) for i, (leaf, reward) in enumerate(pairs)]
-    first = [_as_proposal(search, leaf, f"start[{i}]") for i, leaf in enumerate(listed)]
+    space = Space(cast(Problem, problem))
+    told = [(_as_leaf(space, leaf, f"known[{i}]"), reward) for i, (leaf, reward) in enumerate(pairs)]
+    return told, [_as_proposal(space, leaf, f"start[{i}]") for i, leaf in enumerate(listed)]
+
+
+def give(search: "Search", given: Given) -> None:
+    """Tell a search known results, and let it ask for other leaves first.
+
+    A run that is continued has what was told before. A leaf of which a reward is known, or that is pending,
+    need not be evaluated first.
+    """
+    told, first = given
     key = search.space.key
     before = Counter((key(one.leaf), one.reward) for one in search.history if one.known and told)
     for leaf, reward in told:
@@ -94,9 +104,11 @@ def _as_leaf(space: Space, given: Any, name: str) -> State | Proposal:
     return given if isinstance(given, Proposal) else leaf
 
 
-def _as_proposal(search: "Search", given: Any, name: str) -> Proposal:
-    leaf = _as_leaf(search.space, given, name)
+def _as_proposal(space: Space, given: Any, name: str) -> Proposal:
+    leaf = _as_leaf(space, given, name)
     with _named(name, given):
-        if isinstance(leaf, Proposal):
-            return search.checked_proposal(leaf.leaf, leaf.actions)
-        return search.checked_proposal(leaf)
+        proposal = leaf if isinstance(leaf, Proposal) else Proposal(leaf, tuple(space.actions_to(leaf)))
+        reached = space.replayed(proposal.actions)
+        if reached is None or not space.same(reached, proposal.leaf):
+            raise ProblemError(f"the problem's actions do not lead to {proposal.leaf!r}")
+    return proposal

@@ -5,6 +5,7 @@ makes sure that no other process has made the same proposal. A process that is a
 The proposals of one that has fallen silent are taken over, each by one other process, by a claim again.
 """
 
+import hashlib
 import logging
 import math
 import os
@@ -16,7 +17,9 @@ import time
 import weakref
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import cache
 from itertools import zip_longest
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from dagsearch._internal.deadline import OutOfTime
@@ -58,7 +61,7 @@ class RunLog(Log):
     def __init__(self, search: "Search", database: Database, header: Header) -> None:
         super().__init__()
         self.database, self.name = database, header.name
-        self.worker = f"{platform.node()} {os.getpid()} {secrets.token_hex(4)}"
+        self.worker = f"{platform.node()} {os.getpid()} {_numbering()}-{secrets.token_hex(4)}"
         self.steering = Steering()
         self.listeners: list[Any] = []
         """Called with every event of another process."""
@@ -264,9 +267,9 @@ def is_alive(worker: str, silence: Mapping[str, float], lost_after: float = LOST
     """Whether a process is at work: it has not left, is not silent for too long, and exists if it is here."""
     if silence.get(worker, math.inf) > lost_after:
         return False
-    host, process, _ = worker.rsplit(" ", 2)
-    if host != platform.node() or sys.platform == "win32":  # where a signal of 0 would end the process
-        return True
+    host, process, here = worker.rsplit(" ", 2)
+    if host != platform.node() or here.partition("-")[0] != _numbering() or sys.platform == "win32":
+        return True  # on Windows a signal of 0 would end the process
     try:
         os.kill(int(process), 0)
     except ProcessLookupError:
@@ -274,6 +277,15 @@ def is_alive(worker: str, silence: Mapping[str, float], lost_after: float = LOST
     except (OSError, ValueError):  # of another user
         pass
     return True
+
+
+@cache
+def _numbering() -> str:
+    """Which processes share the numbers of processes: containers with one host name need not."""
+    with suppress(OSError):
+        boot, numbers = Path("/proc/sys/kernel/random/boot_id").read_text(), Path("/proc/self/ns/pid").stat()
+        return hashlib.sha256(f"{boot}{numbers.st_ino}".encode()).hexdigest()[:8]
+    return ""
 
 
 def _leave(heart: "_Heart", database: Database) -> None:
