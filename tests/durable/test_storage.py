@@ -411,13 +411,6 @@ def test_parts_that_cannot_be_stored_must_be_given_again(tmp_path):
     again.close()
 
 
-def test_arguments_may_be_given_again(tmp_path):
-    ds.Search.paper(Sum(), increment_prior=(0.0, 1.0), seed=0, storage=tmp_path / "prior.db").close()
-    ds.Search.resume(tmp_path / "prior.db", Sum(), increment_prior=(0.0, 1.0)).close()
-    default(Sum(), tmp_path / "int.db", initial=np.int64(4)).close()
-    ds.Search.resume(tmp_path / "int.db", Sum()).close()
-
-
 def changed(storage, statement, *values):
     with closing(sqlite3.connect(storage)) as connection:
         connection.execute(statement, values)
@@ -457,14 +450,6 @@ def test_a_header_that_was_changed_is_named(harm, stored):
     refused(stored, "run.db")
 
 
-def test_a_malformed_file_is_named(stored):
-    changed(stored, "UPDATE run SET name = name")
-    content = bytearray(stored.read_bytes())
-    content[4096:] = bytes(len(content) - 4096)
-    stored.write_bytes(content)
-    refused(stored, "run.db")
-
-
 @pytest.mark.parametrize("content", [bytes(512), bytes(44_000), b"text", b"[]", b"the user's notes\n" * 99])
 def test_a_file_that_is_no_database_stays_as_it_is(content, tmp_path):
     storage = tmp_path / "notes.txt"
@@ -493,11 +478,6 @@ def test_a_database_of_another_program_stays_as_it_is(table, tmp_path):
         ):
             begin()
     assert storage.read_bytes() == before
-
-
-def test_an_empty_file_begins_a_run(tmp_path):
-    (tmp_path / "run.db").touch()
-    assert len(finished(default(Sum(), tmp_path / "run.db"), 3).history) == 3
 
 
 @pytest.mark.parametrize(

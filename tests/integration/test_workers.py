@@ -17,7 +17,6 @@ from dagsearch.run.processes import ProcessDied, Processes
 from support.problems import (
     Dying,
     Gated,
-    Loaded,
     Poisoned,
     Raising,
     Slow,
@@ -109,20 +108,6 @@ def test_a_leaf_that_kills_its_process_is_skipped(tmp_path, stored):
     assert len(result.history) + len(poisoned) == 15
 
 
-@pytest.mark.slow
-def test_a_leaf_that_kills_its_process_is_named_and_left_out_later(tmp_path):
-    (tmp_path / "begun").mkdir()
-    search = search_of(Poisoned(tmp_path / "begun"), storage=tmp_path / "run.db")
-    with pytest.raises(EvaluationError, match=r"15.*killed by SIGKILL") as caught:
-        search.run(200, n_jobs=2)
-    told = len(search.history)
-    assert len(caught.value.result.history) <= told
-    search.close()
-    again = ds.Search.resume(tmp_path / "run.db", search.problem)
-    assert all(repr(proposal.leaf) not in str(caught.value) for proposal in again.pending)
-    again.close()
-
-
 KILLED = """
 import sys
 import dagsearch as ds
@@ -150,21 +135,6 @@ def test_kills_of_the_search_do_not_count_against_the_leaf_that_was_evaluated(wh
     assert events(path, "forget") == []
     assert "4 processes ended while they evaluated" in caplog.text
     assert "n_jobs=1" in caplog.text
-
-
-@pytest.mark.slow
-def test_a_leaf_that_kills_every_worker_is_given_up_in_a_resumed_run_too(tmp_path):
-    (tmp_path / "begun").mkdir()
-    problem, path = Poisoned(tmp_path / "begun"), tmp_path / "run.db"
-    search = search_of(problem, storage=path)
-    search.propose(POISONED, sorted(POISONED))
-    search.close()
-    search = ds.Search.resume(path, problem)
-    result = search.run(3, n_jobs=1, on_error="skip")
-    search.close()
-    assert problem.begun()["0-1-2-15"] == 3
-    assert POISONED not in {evaluation.leaf for evaluation in result.history}
-    assert POISONED not in {proposal.leaf for proposal in ds.Search.resume(path, problem).pending}
 
 
 def test_an_exception_that_cannot_be_unpickled_is_a_failure_of_its_leaf():
@@ -235,11 +205,6 @@ def test_workers_and_threads_are_gone_after_a_run():
     before = set(threading.enumerate())  # threads of earlier tests may still end
     search_of(Sum()).run(6, n_jobs=2)
     wait_until(lambda: set(threading.enumerate()) <= before)
-
-
-def test_the_problem_is_sent_once_to_each_worker():
-    result = search_of(Loaded()).run(8, n_jobs=2)
-    assert max(evaluation.reward for evaluation in result.history) < 2.0
 
 
 def test_a_worker_has_a_session_of_its_own_and_an_empty_standard_input():
