@@ -98,7 +98,7 @@ def database_of(storage: str | PathLike[str], write: bool = False) -> "Database"
     if not isinstance(storage, str | PathLike):
         raise StorageError(f"storage must be a path or postgresql://…, got {shown(storage)}")
     where = os.fspath(storage)
-    if where in ("", ":memory:"):
+    if where in ("", ":memory:") or "\0" in where:
         raise StorageError(f"storage={where!r} names no file: give a file name, or leave storage out")
     if where.startswith(("postgresql://", "postgres://")):
         return PostgreSQL(where, write)
@@ -227,6 +227,8 @@ class Database:
 
     def begin(self, name: str | None, version: str, problem: Any, settings: Any) -> Header:
         """Begin a run, unless there is one with this name, or one at all if there is no name."""
+        if name is not None and not (isinstance(name, str) and name.isprintable() and name):
+            raise StorageError(f"name must be text that can be printed, got {shown(name)}")
 
         def write() -> None:
             if self.find(name) is None:
@@ -368,10 +370,13 @@ class SQLite(Database):
                 "PRAGMA journal_mode = WAL"
             )  # readers and the writer do not wait for each other
             connection.execute("PRAGMA synchronous = FULL")
+        self._file = self._path.stat().st_ino
         return connection
 
     def _begin(self, run: str) -> None:
         self._execute("BEGIN IMMEDIATE")
+        if not self._path.exists() or self._path.stat().st_ino != self._file:
+            raise sqlite3.DatabaseError("the file was deleted or replaced while it was in use")
 
     def _explained(self, error: Exception) -> StorageError:
         if "not a database" in str(error) or "no such table" in str(error):

@@ -70,6 +70,10 @@ class RunLog(Log):
         self.decoded = self._events.codec.decode
         self._seen = 0  # number of the last event that was read
         self._known = 0  # number of the last event up to which the search knows all
+        self._refused: tuple[str | None, int] = (
+            None,
+            0,
+        )  # the last claim, if others had it, and what was read then
         self._late = set[int]()  # own events that are repeated, because others came before them
         self._repeated: Event | None = None  # the event that the search repeats now
         self._consumed: Event | None = None  # the event that said so
@@ -98,6 +102,13 @@ class RunLog(Log):
             raise StorageError(self.broken)
         try:
             number = self.database.append(self.name, self.worker, kind, body, claim)
+            if (number or math.inf) <= self._seen or (
+                claim is not None and (claim, self._seen) == self._refused
+            ):
+                raise StorageError(
+                    f"{self.database.where} is damaged: events of run {self.name!r} are missing"
+                )
+            self._refused = claim if number is None else None, self._seen
             self._known += number == self._known + 1
             return number
         except (StorageError, TypeError, ValueError) as error:
