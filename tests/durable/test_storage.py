@@ -673,7 +673,7 @@ def full_disk():
 
 def check_stopped(search, proposal, storage):
     with pytest.raises(
-        StorageError, match=r"Everything before is safe; the reward 0.25 of .* was not written"
+        StorageError, match=r"the reward 0.25 of .* was not written"
     ):
         search.tell(proposal, 0.25)
     for act in (search.ask, lambda: search.tell(proposal, 0.25)):
@@ -739,6 +739,30 @@ def test_a_server_that_is_gone_stops_the_search_and_names_the_reward(postgres, m
     again = ds.Search.resume(storage, Sum())
     assert len(again.history) == 5
     again.close()
+
+
+@pytest.mark.parametrize("harm", ["delete", "replace", "cut"])
+def test_a_run_that_is_deleted_replaced_or_cut_meanwhile_stops_the_search(harm, stored, tmp_path):
+    copy = cut_off(stored, 4, tmp_path / "copy.db")
+    search = ds.Search.resume(stored, Sum())
+    proposal = search.ask()
+    if harm == "delete":
+        stored.unlink()
+    elif harm == "replace":
+        copy.replace(stored)
+    else:
+        changed(stored, "DELETE FROM event WHERE number > 4")
+    with pytest.raises(StorageError, match=r"deleted or replaced|are missing"):
+        search.tell(proposal, 1.0)
+    search.close()
+
+
+def test_a_forked_search_tells_nothing(stored):
+    search = ds.Search.resume(stored, Sum())
+    search.log._process += 1
+    with pytest.raises(StorageError, match="forked"):
+        search.ask()
+    search.close()
 
 
 def test_a_connection_that_breaks_is_made_again(postgres):

@@ -65,6 +65,7 @@ class RunLog(Log):
         self.steering = Steering()
         self.listeners: list[Any] = []
         """Called with every event of another process."""
+        self._process = os.getpid()
         self._search: Search = weakref.proxy(search)
         self._events = events_of(search)
         self.decoded = self._events.codec.decode
@@ -101,6 +102,8 @@ class RunLog(Log):
         if self.broken is not None:
             raise StorageError(self.broken)
         try:
+            if os.getpid() != self._process:
+                raise StorageError("the search was opened before this process was forked: open it again here")
             number = self.database.append(self.name, self.worker, kind, body, claim)
             if (number or math.inf) <= self._seen or (
                 claim is not None and (claim, self._seen) == self._refused
@@ -117,7 +120,7 @@ class RunLog(Log):
                 lost = (
                     f"the reward {body['reward']!r} of {body['leaf']} was not written: tell it after resuming"
                 )
-            self.broken = f"{error}. Everything before is safe; {lost}"
+            self.broken = f"{error}; {lost}"
             raise StorageError(self.broken) from error
         except BaseException as error:
             self._break(error)
