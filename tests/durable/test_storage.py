@@ -672,9 +672,7 @@ def full_disk():
 
 
 def check_stopped(search, proposal, storage):
-    with pytest.raises(
-        StorageError, match=r"the reward 0.25 of .* was not written"
-    ):
+    with pytest.raises(StorageError, match=r"the reward 0.25 of .* was not written"):
         search.tell(proposal, 0.25)
     for act in (search.ask, lambda: search.tell(proposal, 0.25)):
         with pytest.raises(
