@@ -20,7 +20,7 @@ from dagsearch.methods import default_initial
 from dagsearch.problem import Problem, State, StepProblem, has_costly_steps, is_minimized
 from dagsearch.problems.functions import Choose, FunctionProblem
 from dagsearch.results import Evaluation, Gaussian, Result
-from dagsearch.run.given import Given, Known, pairs_of
+from dagsearch.run.given import Known, checked_given, give, pairs_of
 from dagsearch.run.runner import (
     Callback,
     Execution,
@@ -191,12 +191,11 @@ def search(
         lost_after=lost_after,
     )
     check_execution(execution)
-    given = Given.of(problem, known, start)
+    given = checked_given(problem, known, start)
     run = _search_of(problem, budget, covariance, noisy, seed, storage, name)
     sign = -1 if is_minimized(problem) else 1
     try:
-        if isinstance(run, Search):
-            given.tell(run)
+        give(cast(Search, run), given)
         total = budget + run.data.known
         steps = until(cast(Search, run), total, stop, **execution)
         with shown_progress(progress, run.history, total, sign, has_costly_steps(problem)) as bar:

@@ -5,9 +5,7 @@ from contextlib import AbstractContextManager, nullcontext
 from itertools import count
 from typing import Any
 
-from dagsearch.covariances import Covariance
-from dagsearch.problem import State
-from dagsearch.results import Evaluation, Proposal
+from dagsearch.results import Proposal
 
 _NOTHING = nullcontext()
 
@@ -16,7 +14,7 @@ class Log:
     """Keeps nothing. :class:`dagsearch.storage.log.RunLog` writes to a database, and reads what others write.
 
     A search reports an event before it acts on it, so that an event is stored before its consequences can be
-    seen. Methods that return a bool say whether the event counts: another process may have been faster.
+    seen.
     """
 
     steering: Any = None
@@ -27,6 +25,9 @@ class Log:
     """Whether another process has just taken over what this one wanted to."""
     broken: str | None = None
     """Why the search must not continue: it may differ from its log."""
+
+    learnt: Mapping[str, Any] | None = None
+    """What the log says was learnt now, empty if nothing was; ``None`` if the search is to say so."""
 
     def __init__(self) -> None:
         self._numbers = count(1)
@@ -49,52 +50,26 @@ class Log:
         """While entered, the search changes in a way that is logged completely or not at all."""
         return _NOTHING
 
-    def asked(self, proposal: Proposal, draws: int | None, note: Any = None) -> int | None:
-        """The number of the proposal that draws from ``default_rng([seed, draws])``.
+    def write(self, kind: str, *about: Any, **body: Any) -> int | None:
+        """Report an event; returns its number, or ``None`` if another process was faster.
 
-        ``None`` if another process has made it already. ``draws`` is ``None`` if a user has chosen the leaf.
+        ``about`` depends on the kind. ``body`` is stored as it is, except for a ``note``, which may be
+        anything.
+
+        ==========  =================================================================================
+        kind        about
+        ==========  =================================================================================
+        ``ask``     proposal; number of its draws, ``None`` if a user has chosen the leaf; the request
+        ``tell``    evaluation; pending proposal, if there is one; noise variance, or the costly step
+        ``forget``  pending proposal; the leaf that has failed, if it is another one
+        ``untell``  leaf whose rewards are taken back
+        ``answer``  number of the request that is refused
+        ==========  =================================================================================
         """
         return next(self._numbers)
 
-    def told(
-        self,
-        evaluation: Evaluation,
-        proposal: Proposal | None,
-        outcome: Any,
-        note: Any,
-        by_leaf: bool = False,
-    ) -> bool:
-        """A reward is told, perhaps of a pending proposal; ``by_leaf`` if only its leaf was named.
-
-        ``outcome`` is the reward's noise variance, if it was told; with costly steps, the step.
-        """
-        return True
-
-    def forgotten(self, proposal: Proposal, again: bool, note: Any, leaf: State = None) -> bool:
-        """A pending proposal is taken back; ``leaf`` has failed instead, if it is another one."""
-        return True
-
-    def untold(self, leaf: State, again: bool, note: Any) -> None:
-        """Every reward of a leaf is taken back."""
-
-    def settled(self, exhausted: bool) -> None:
-        """Rewards are no longer held back; if ``exhausted``, because an ask has found no leaf."""
-
-    def learning(self) -> Mapping[str, Any] | None:
-        """What a log says was learnt now, empty if nothing was; ``None`` if the search is to say so."""
-        return None
-
-    def learnt(self, covariance: Covariance, noise: float) -> None:
-        """New hyperparameters have been found."""
-
-    def noted(self, note: Any) -> None:
-        """The user adds a note."""
-
     def begun(self, budget: float, rules: Mapping[str, Any], lost_after: float | None) -> None:
         """A run begins that ends with ``budget`` evaluations in total, or earlier by one of the ``rules``."""
-
-    def ended(self, reason: str) -> None:
-        """The run ends."""
 
     def close(self) -> None:
         """No further event will be reported."""

@@ -139,7 +139,7 @@ class Search(Session[Proposal]):
 
     def _learn(self, episodes: Sequence[Episode]) -> None:
         """Condition the posterior on rewards; values read from then on include them."""
-        refused = self.posterior.condition(episodes, self.log.learning())
+        refused = self.posterior.condition(episodes, self.log.learnt)
         if self.explored is not None:
             self.explored.learnt(episodes)
         if refused:
@@ -151,7 +151,7 @@ class Search(Session[Proposal]):
             return left
         with self.log.deciding():
             proposal = self.decide()
-            number = self.log.asked(proposal, self.asked)
+            number = self.log.write("ask", proposal, self.asked)
             if number is not None:
                 return self.accept(proposal, number)
             self.withdraw(proposal)
@@ -262,7 +262,7 @@ class Search(Session[Proposal]):
             leaf, actions, reward, seconds, predicted=predicted, known=known, row=row
         )
         # Before anything is learnt: the reward has been paid for.
-        if not self.log.told(evaluation, asked, noise, note, by_leaf=proposal is None):
+        if self.log.write("tell", evaluation, asked, noise, note=note, by_leaf=proposal is None) is None:
             self.log.catch_up()  # others have told theirs first, perhaps this one, if they have taken it over
             return next(one for one in reversed(self.history) if self.space.same(one.leaf, leaf))
         with self.log.deciding():
@@ -322,6 +322,12 @@ class Search(Session[Proposal]):
         ready-made problems do. The leaf may be given as it is written, as in :meth:`tell`. ``note`` is
         stored with it.
         """
+        proposal = self.checked_proposal(leaf, actions)
+        number = cast(int, self.log.write("ask", proposal, None, note=note))  # nobody else claims it
+        return self.add_pending(replace(proposal, number=number))
+
+    def checked_proposal(self, leaf: State, actions: Sequence[Action] | None = None) -> Proposal:
+        """A leaf of the user's choice as a proposal that is not pending; raises if it cannot be evaluated."""
         leaf = self.space.as_leaf(leaf)
         proposal = Proposal(leaf, tuple(self.space.actions_to(leaf) if actions is None else actions))
         if not self._describes(proposal):
@@ -330,8 +336,7 @@ class Search(Session[Proposal]):
                 "or it is no leaf that may be evaluated. Give the actions from the root to the leaf"
             )
         self.index.leaf(leaf)  # raises if it is none
-        number = cast(int, self.log.asked(proposal, None, note))  # nobody else claims what a user proposes
-        return self.add_pending(replace(proposal, number=number))
+        return proposal
 
     @one_thread()
     def forget(
@@ -357,7 +362,7 @@ class Search(Session[Proposal]):
         if index is None:
             raise ValueError(f"{evaluated!r} is not pending: it was told, taken back or never asked for")
         self.without_fantasies()
-        if not self.log.forgotten(self.data.pending[index], again, note, leaf):
+        if self.log.write("forget", self.data.pending[index], leaf, again=again, note=note) is None:
             return self.log.catch_up()  # another process has taken the leaf over, and told its reward
         proposal = self.data.pending.pop(index)
         self._outdated()
@@ -387,7 +392,7 @@ class Search(Session[Proposal]):
                 "has added up cannot be taken apart. Make a new search, and tell it the other rewards"
             )
         self.without_fantasies()
-        self.log.untold(leaf, again, note)
+        self.log.write("untell", leaf, again=again, note=note)
         with self.log.deciding():
             self.posterior.forget(row)
             self.data.remove(leaf)
@@ -400,7 +405,7 @@ class Search(Session[Proposal]):
 
         ``exhausted`` says that an ask has found no leaf.
         """
-        self.log.settled(exhausted)
+        self.log.write("settle", exhausted=exhausted)
         with self.log.deciding():
             self._learn(self.posterior.settle())
 

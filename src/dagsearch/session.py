@@ -108,7 +108,7 @@ class Session(ABC, Generic[P]):
 
     def note(self, content: Any) -> None:
         """Store a note with the run, if there is storage; as text where JSON has no such type."""
-        self.log.noted(content)
+        self.log.write("note", note=content)
 
     def log_with(self, log: Log) -> None:
         """Report all further events to a log."""

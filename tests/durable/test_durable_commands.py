@@ -1,7 +1,6 @@
 """Stored runs on the command line."""
 
 import importlib
-import json
 import re
 
 import numpy as np
@@ -9,7 +8,6 @@ import pytest
 
 import dagsearch as ds
 from dagsearch.cli import main
-from dagsearch.report import Report
 from support.problems import Sum
 from support.processes import TESTS
 from support.steps import Walk
@@ -72,32 +70,6 @@ def cost(choose):
     return (choose("x", range(10)) - 3) ** 2
 
 
-def test_show_says_that_failures_count(tmp_path, capsys):
-    def fragile(choose):
-        if (a := choose("a", range(10))) > 6:
-            raise OSError("too hot")
-        return a
-
-    ds.maximize(fragile, 10, seed=0, storage=tmp_path / "run.db", on_error="skip")
-    assert main(["show", str(tmp_path / "run.db")]) == 0
-    assert "7 rewards and 3 failures of 10 evaluations, 0 pending, 3 failed" in capsys.readouterr().out
-    report = Report.of_runs(tmp_path / "run.db").to_dict()[0]
-    assert (report["evaluations"], report["lost"], report["state"]) == (7, 3, "ended")
-
-
-def test_show_says_that_failures_were_told_as_a_number(tmp_path, capsys):
-    def fragile(choose):
-        if (a := choose("a", range(10))) > 6:
-            raise OSError("too hot")
-        return a
-
-    ds.maximize(fragile, 10, seed=0, storage=tmp_path / "run.db", on_error=-1.0)
-    assert main(["show", str(tmp_path / "run.db")]) == 0
-    shown = capsys.readouterr().out
-    assert "10 of 10 evaluations, 0 pending, 3 failed" in shown
-    assert "last failure: OSError: too hot" in shown
-
-
 @pytest.mark.parametrize("seed", range(3))
 def test_show_recommends_what_the_result_does_in_a_noisy_run(seed, tmp_path, capsys):
     noise = iter(np.random.default_rng(seed).normal(size=60))
@@ -111,16 +83,6 @@ def test_show_recommends_what_the_result_does_in_a_noisy_run(seed, tmp_path, cap
     assert main(["show", str(tmp_path / "run.db")]) == 0
     best = f"best mean so far: {result.best_reward:.6g} at a={result.best_state['a']}"
     assert best in capsys.readouterr().out.splitlines()
-
-
-def test_show_has_the_numbers_of_a_function_that_is_minimised(tmp_path, capsys):
-    run = tmp_path / "run.db"
-    best = ds.minimize(lambda choose: cost(choose) + 5, budget=6, seed=0, storage=run).best_reward
-    assert main(["show", str(run), "--json"]) == 0
-    shown = json.loads(capsys.readouterr().out)
-    assert shown["best_reward"] == best
-    assert best >= 5
-    assert all(reward >= 5 for reward, _ in shown["last"])
 
 
 def pipeline(choose):
@@ -150,15 +112,6 @@ def test_show_writes_leaves_as_people_do(make, written, tmp_path, capsys):
     best = next(line for line in lines if line.startswith("best so far"))
     assert re.fullmatch(f"best so far: \\S+ at {written}", best), best
     assert len([line for line in lines if line.startswith("  ") and "null" not in line]) in (3, 5)
-
-
-def test_show_has_names_and_paths_in_json(tmp_path, capsys):
-    best = ds.search(Walk(), 20, seed=0, storage=tmp_path / "walk.db").best_path
-    orders = ds.problems.Orders("abc", reward=lambda order: order.index("a"))
-    order = ds.search(orders, 4, seed=0, storage=tmp_path / "order.db").best_state
-    for name, expected in (("walk.db", best), ("order.db", order)):
-        assert main(["show", str(tmp_path / name), "--json"]) == 0
-        assert json.loads(capsys.readouterr().out)["best_leaf"] == list(expected)
 
 
 @pytest.mark.parametrize(

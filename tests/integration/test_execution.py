@@ -138,16 +138,6 @@ def test_an_evaluation_that_hangs(hanging):
     assert hanging.hanging()
 
 
-@pytest.mark.slow
-def test_nothing_but_a_late_evaluation_is_lost(hanging):
-    search = search_of(hanging)
-    result = search.run(10, n_jobs=3, timeout=LIMIT, on_error="skip")
-    assert all(3 not in evaluation.leaf for evaluation in result.history)
-    assert 0 < len(hanging.hanging()) < 10
-    assert len(result.history) == 10 - len(hanging.hanging())
-    assert search.pending == ()
-
-
 def test_threads_that_hang_are_missed():
     release = threading.Event()
 
@@ -195,16 +185,6 @@ def test_leaves_of_a_broken_executor_are_asked_for_again():
     assert result.best_reward == value({3, 4})
 
 
-def test_time_is_up_even_if_every_evaluation_fails():
-    class Never(Sum):
-        def reward(self, leaf):
-            time.sleep(0.01)
-            raise RuntimeError("never")
-
-    result = search_of(Never()).run(1000, ds.Stop(seconds=0.2), on_error="skip")
-    assert (result.stopped, result.history) == ("seconds", ())
-
-
 def test_noisy_rewards_are_computed_anew_on_a_cluster(local_cluster):
     search = ds.Search.default(Noisy(), noisy=True, initial=4, seed=0)
     result = search.run(20, executor=local_cluster)
@@ -219,26 +199,6 @@ def test_an_executor_that_breaks_is_an_error(tmp_path):
     assert isinstance(caught.value.__cause__, BrokenProcessPool)
     assert search.pending == ()
     assert len(search.run(20, n_jobs=2).history) >= 20
-
-
-@pytest.mark.slow
-def test_a_cluster_loses_and_gains_workers(tmp_path):
-    with (
-        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as local,
-        distributed.Client(local) as client,
-    ):
-        search = search_of(Dying(tmp_path))
-        steps = search.steps(40, executor=client.get_executor())
-        for _ in range(10):
-            next(steps)
-        local.scale(4)
-        for _ in range(10):
-            next(steps)
-        local.scale(1)
-        rest = list(steps)
-    assert len(rest) == 20
-    assert len({evaluation.leaf for evaluation in search.history}) == 40
-    assert len(list(tmp_path.glob("death*"))) == 1
 
 
 @pytest.mark.parametrize(("problem", "message"), [(Yielding(), "generator"), (Raising(), "1 and 2")])
@@ -330,27 +290,3 @@ def test_what_cannot_travel_is_refused_before_anything_runs():
 def test_arguments_that_make_no_sense_are_named(arguments, message):
     with pytest.raises(ValueError, match=message):
         search_of(Sum()).run(5, **arguments)
-
-
-def test_sixty_four_workers():
-    with threads(64) as executor:
-        search = search_of(Sum(jitter=0.01))
-        result = search.run(200, executor=executor)
-    assert len({evaluation.leaf for evaluation in result.history}) == 200
-    assert search.pending == ()
-
-
-@pytest.mark.parametrize(
-    "chosen",
-    [
-        ds.problems.Subsets(12, (1, 12), lambda subset: 0.01 * sum(subset) - abs(len(subset) - 9)),
-        ds.problems.Subsets(12, (0, 12), lambda subset: float(sum(subset)), allowed=lambda c: sum(c) <= 30),
-        ds.problems.Subsets(4, 4, sum),
-    ],
-    ids=["a range", "a knapsack", "all of them"],
-)
-def test_climbs_over_sets_change_their_size_where_that_varies(chosen):
-    result = ds.search(chosen, 60, covariance=ds.covariances.SetKernel(), seed=0)
-    if chosen.allowed is None and len(chosen.sizes) > 1:
-        assert len(result.best_state) == 9
-    assert len({evaluation.leaf for evaluation in result.history}) == len(result.history)

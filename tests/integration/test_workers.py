@@ -6,20 +6,17 @@ import subprocess
 import sys
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 import dagsearch as ds
 from dagsearch.errors import EvaluationError
-from dagsearch.run.pools import PoolError, ProcessPool
-from dagsearch.run.processes import ProcessDied
+from dagsearch.run.pools import ExecutorPool, PoolError
+from dagsearch.run.processes import ProcessDied, Processes
 from support.problems import (
     Dying,
-    Forking,
     Gated,
-    Loaded,
     Poisoned,
     Raising,
     Slow,
@@ -48,7 +45,7 @@ def search_of(problem, **more):
 @pytest.fixture
 def pool():
     """Four processes; the timeout is longer than anything takes, tests move the clock."""
-    made = ProcessPool(4, timeout=PATIENCE, deterministic=False)
+    made = ExecutorPool(Processes(4), timeout=PATIENCE, deterministic=False)
     yield made
     made.close()
 
@@ -78,7 +75,7 @@ def test_a_dying_process_takes_no_other_with_it(tmp_path, pool):
     evaluations = started(pool, problem)
     wait_until(lambda: len(problem.hanging() | problem.begun()) == 4)
     bad = pool.start(Poisoned(tmp_path), ds.Proposal(POISONED, ()))
-    pool.abandon(evaluations[0])  # makes room
+    pool._give_up(evaluations[0].future)  # makes room
     with pytest.raises(ProcessDied, match="SIGKILL, 3 times in a row"):
         bad.future.result(timeout=PATIENCE)
     problem.open()
@@ -111,56 +108,6 @@ def test_a_leaf_that_kills_its_process_is_skipped(tmp_path, stored):
     assert len(result.history) + len(poisoned) == 15
 
 
-@pytest.mark.slow
-def test_a_leaf_that_kills_its_process_is_named_and_left_out_later(tmp_path):
-    (tmp_path / "begun").mkdir()
-    search = search_of(Poisoned(tmp_path / "begun"), storage=tmp_path / "run.db")
-    with pytest.raises(EvaluationError, match=r"15.*killed by SIGKILL") as caught:
-        search.run(200, n_jobs=2)
-    told = len(search.history)
-    assert len(caught.value.result.history) <= told
-    search.close()
-    again = ds.Search.resume(tmp_path / "run.db", search.problem)
-    assert all(repr(proposal.leaf) not in str(caught.value) for proposal in again.pending)
-    again.close()
-
-
-def rewards_of_others(search):
-    """Evaluations whose reward belongs to another leaf, or to none."""
-    return [evaluation for evaluation in search.history if evaluation.reward != value(evaluation.leaf)]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("waits", [True, False])
-@pytest.mark.parametrize("how", ["return", "raise", "exit", "exec", "interrupt"])
-def test_a_process_that_an_evaluation_forks_does_not_answer_for_its_worker(how, waits, tmp_path):
-    search = search_of(Forking(how, waits), storage=tmp_path / "run.db")
-    search.run(12, n_jobs=2)
-    search.close()
-    assert rewards_of_others(search) == []
-    again = ds.Search.resume(tmp_path / "run.db", search.problem)
-    again.close()
-    assert len(again.history) == 12
-    assert rewards_of_others(again) == []
-
-
-@pytest.mark.parametrize("how", ["return", "raise", "exec"])
-def test_a_process_that_an_evaluation_forks_does_not_continue_the_search(how, tmp_path, capfd):
-    search, process = search_of(Forking(how), storage=tmp_path / "run.db"), os.getpid()
-    try:
-        search.run(3)
-        with ThreadPoolExecutor(2) as executor:
-            search.run(4, executor=executor)
-    finally:
-        if os.getpid() != process:
-            os._exit(77)
-    search.close()
-    assert (len(search.history), rewards_of_others(search)) == (7, [])
-    shown = capfd.readouterr().err
-    assert shown.count("RuntimeError: in the child") == (7 if how == "raise" else 0)
-    assert shown.count("FileNotFoundError") == (7 if how == "exec" else 0)
-
-
 KILLED = """
 import sys
 import dagsearch as ds
@@ -190,21 +137,6 @@ def test_kills_of_the_search_do_not_count_against_the_leaf_that_was_evaluated(wh
     assert "n_jobs=1" in caplog.text
 
 
-@pytest.mark.slow
-def test_a_leaf_that_kills_every_worker_is_given_up_in_a_resumed_run_too(tmp_path):
-    (tmp_path / "begun").mkdir()
-    problem, path = Poisoned(tmp_path / "begun"), tmp_path / "run.db"
-    search = search_of(problem, storage=path)
-    search.propose(POISONED, sorted(POISONED))
-    search.close()
-    search = ds.Search.resume(path, problem)
-    result = search.run(3, n_jobs=1, on_error="skip")
-    search.close()
-    assert problem.begun()["0-1-2-15"] == 3
-    assert POISONED not in {evaluation.leaf for evaluation in result.history}
-    assert POISONED not in {proposal.leaf for proposal in ds.Search.resume(path, problem).pending}
-
-
 def test_an_exception_that_cannot_be_unpickled_is_a_failure_of_its_leaf():
     with pytest.raises(EvaluationError, match="TwoArguments: 1 and 2"):
         search_of(Raising()).run(5, n_jobs=1)
@@ -225,12 +157,12 @@ def test_exceptions_come_back_with_their_traceback():
 
 def test_the_timeout_does_not_count_the_start_of_the_worker(tmp_path):
     limit, gate = 0.01, tmp_path / "gate"
-    pool = ProcessPool(1, timeout=limit, deterministic=False)
+    pool = ExecutorPool(Processes(1), timeout=limit, deterministic=False)
     try:
         (evaluation,) = started(pool, SlowToLoad(gate), LEAVES[:1])
         time.sleep(5 * limit)
         assert evaluation.future.began is None
-        assert not pool._is_late(evaluation)
+        assert pool._time_left(evaluation) > 0.0
         gate.touch()
         assert evaluation.future.result(timeout=PATIENCE).get() == value(LEAVES[0])
         assert evaluation.future.began >= evaluation.started + 5 * limit
@@ -273,11 +205,6 @@ def test_workers_and_threads_are_gone_after_a_run():
     before = set(threading.enumerate())  # threads of earlier tests may still end
     search_of(Sum()).run(6, n_jobs=2)
     wait_until(lambda: set(threading.enumerate()) <= before)
-
-
-def test_the_problem_is_sent_once_to_each_worker():
-    result = search_of(Loaded()).run(8, n_jobs=2)
-    assert max(evaluation.reward for evaluation in result.history) < 2.0
 
 
 def test_a_worker_has_a_session_of_its_own_and_an_empty_standard_input():

@@ -201,41 +201,6 @@ class Sleeping(Sum):
         return value(leaf)
 
 
-class Forking(Sum):
-    """Evaluations fork; the child comes back as well, or fails to become another program.
-
-    Parameters
-    ----------
-    how : str
-        What the child does: ``"return"``, ``"raise"``, ``"exit"``, ``"exec"`` or ``"interrupt"``.
-    waits : bool
-        Whether the parent waits for it, so that its answer would be the first.
-    """
-
-    def __init__(self, how, waits=True):
-        super().__init__()
-        self.how, self.waits = how, waits
-
-    def reward(self, leaf):
-        child = os.fork()
-        if child == 0:
-            return self.in_child()
-        if self.waits:
-            os.waitpid(child, 0)
-        return value(leaf)
-
-    def in_child(self):
-        if self.how == "raise":
-            raise RuntimeError("in the child")
-        if self.how == "exit":
-            raise SystemExit(3)
-        if self.how == "exec":
-            os.execv("/nowhere/to/be/found", ["found"])
-        if self.how == "interrupt":
-            raise KeyboardInterrupt
-        return 1000.0
-
-
 class Programs(Sum):
     """Evaluations start programs that do not end, say which in a folder, and wait.
 

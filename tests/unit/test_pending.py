@@ -8,7 +8,6 @@ import pytest
 import dagsearch as ds
 from dagsearch.covariances import Overlap, SetKernel
 from dagsearch.errors import SearchExhausted
-from dagsearch.posterior import FunctionScores, WeightScores
 from dagsearch.space import Space
 from support.searches import SEARCHES, linear_subsets
 
@@ -115,26 +114,6 @@ def test_results_do_not_know_what_is_pending():
     assert search.result() == result
 
 
-@pytest.mark.parametrize(
-    "make", [lambda: WeightScores(Overlap(), 0.1), lambda: FunctionScores(Overlap(), 0.1)]
-)
-def test_what_is_tracked_meanwhile_is_right_after_release(make):
-    states = [frozenset(p) for p in _pairs(6)]
-    plain, pretended = make(), make()
-    for scores in (plain, pretended):
-        scores.track(states[:5])
-        scores.condition(0, 1.0)
-        scores.condition(3, -1.0)
-    copy = pretended.fantasised([1])
-    copy.track(states[5:])  # with items that are new
-    copy.fantasised([9])
-    for scores in (plain, pretended):
-        scores.track(states[5:])
-        scores.condition(9, 0.5)
-    assert pretended.mean == pytest.approx(plain.mean, abs=1e-12)
-    assert pretended.variance == pytest.approx(plain.variance, abs=1e-12)
-
-
 def test_a_leaf_that_failed_need_not_be_asked_for_again():
     search = ds.Search.default(ds.problems.Subsets(4, 2, reward=sum), seed=0)
     failed = search.ask()
@@ -142,12 +121,6 @@ def test_a_leaf_that_failed_need_not_be_asked_for_again():
     assert search.pending == ()
     assert failed.leaf not in {proposal.leaf for proposal in search.ask(100)}
     assert len(search.pending) == 5
-
-
-@pytest.mark.parametrize("n", [0, -1, 1.5, "3"])
-def test_so_many_leaves_cannot_be_asked_for(n):
-    with pytest.raises(ValueError, match="n must be a positive whole number"):
-        ds.Search.default(linear_subsets()).ask(n)
 
 
 @pytest.mark.parametrize("name", SEARCHES)
@@ -174,13 +147,6 @@ def test_a_search_can_be_saved_and_goes_on_as_if_nothing_had_happened(covariance
         one.run(10)
     assert [e.leaf for e in copy.history] == [e.leaf for e in search.history]
     assert {proposal.leaf for proposal in asked} <= {e.leaf for e in copy.history}
-
-
-def test_a_noisy_search_of_few_leaves_asks_for_all_of_them_and_then_again():
-    search = ds.Search.default(ds.problems.Subsets(4, 2, reward=sum), noisy=True, seed=0)
-    asked = [proposal.leaf for proposal in search.ask(8)]
-    assert len(set(asked[:6])) == 6
-    assert len(asked) == 8
 
 
 def test_a_proposal_that_has_travelled_is_known_by_its_leaf():

@@ -1,20 +1,14 @@
 """One record of a run: folded from its events, it is the one that the process itself has."""
 
-import tracemalloc
-
 import numpy as np
 import pytest
 from sklearn.datasets import load_wine
 from sklearn.neighbors import KNeighborsClassifier
 
 import dagsearch as ds
-from dagsearch.cli.show import summary
 from dagsearch.report.parts import parts_of
-from dagsearch.report.report import Watched
 from dagsearch.selection.record import SelectionRecord
 from dagsearch.sklearn import DAGSearchSelector
-from dagsearch.storage.database import database_of
-from dagsearch.storage.transfer import exported
 from support.runs import record
 
 
@@ -63,22 +57,3 @@ def test_a_note_that_is_not_of_a_selection_means_nothing(tmp_path):
     best = max(one.reward for one in found.told)
     assert found.told[found.best].reward == best
     assert all(one.reward < best for one in found.told[: found.best])
-
-
-def test_a_long_run_is_not_read_into_memory_at_once(tmp_path):
-    search = ds.Search.paper(ds.problems.Subsets(40, 6, reward=sum), seed=0, storage=tmp_path / "run.db")
-    search.run(1500)
-    search.close()
-    database = database_of(tmp_path / "run.db")
-    header = database.run()
-    for read in (
-        lambda: summary(database, header),
-        lambda: Watched([tmp_path / "run.db"])._update(),
-        lambda: sum(map(len, exported(database, header))),
-    ):
-        tracemalloc.start()
-        read()
-        _, peak = tracemalloc.get_traced_memory()
-        tracemalloc.stop()
-        assert peak < 4 * (tmp_path / "run.db").stat().st_size  # its events at once need six times
-    database.close()

@@ -4,7 +4,6 @@ import threading
 
 import numpy as np
 import pytest
-from threadpoolctl import threadpool_limits
 
 import dagsearch as ds
 from dagsearch._internal.threads import libraries, one_thread, set_threads
@@ -54,17 +53,6 @@ def test_the_limit_holds_for_every_thread_until_the_last_has_left():
         other.do(second.__enter__)
     assert counts() == {1}
     other.do(lambda: second.__exit__(None, None, None))
-    assert counts() == {MANY}
-
-
-def test_limits_of_others_hold_and_end():
-    with threadpool_limits(2, user_api="blas"):
-        with one_thread():
-            assert counts() == {1}
-        assert counts() == {2}
-    assert counts() == {MANY}
-    with one_thread(), threadpool_limits(2, user_api="blas"):
-        assert counts() == {2}
     assert counts() == {MANY}
 
 

@@ -2,7 +2,6 @@
 
 import argparse
 from collections.abc import Iterable
-from contextlib import closing
 from pathlib import Path
 
 from dagsearch.cli.common import Commands, add_run, failed, opened_run, printable
@@ -72,16 +71,13 @@ def _write(lines: Iterable[str], out: Path) -> int:
 
 def run_import(options: argparse.Namespace) -> int:
     """Store the lines; returns the exit code."""
-    from dagsearch.storage.database import database_of
     from dagsearch.storage.transfer import imported
 
     try:
-        lines = _lines(options.file)
-        with closing(database_of(options.storage, write=True)) as database:
-            header, events = imported(database, lines, options.name)
+        header, events, where = imported(options.storage, _lines(options.file), options.name)
     except (StorageError, OSError) as error:
         return failed("import", error)
-    print(f"stored {events} events as run {header.name!r} of {printable(database.where)}")
+    print(f"stored {events} events as run {header.name!r} of {printable(where)}")
     return 0
 
 

@@ -78,7 +78,7 @@ class StepSearch(Session[StepProposal]):
                     self._exhausted.append(edge)
                     continue
                 proposal = self._proposal(edge, begins, drawn, self._exhausted)
-                number = self.log.asked(proposal, self.asked)
+                number = self.log.write("ask", proposal, self.asked)
                 if number is not None:
                     self._exhausted = []
                     return self._accept(proposal, number)
@@ -141,7 +141,7 @@ class StepSearch(Session[StepProposal]):
         state = arrival.step.state if known < 0 else edges.states[known]
         seconds = self.data.clock() if seconds is None else seconds
         evaluation = self.data.evaluation(state, pending.actions, reward, seconds)
-        if not self.log.told(evaluation, pending, arrival.step, note):
+        if self.log.write("tell", evaluation, pending, arrival.step, note=note) is None:
             self.log.catch_up()  # others have told theirs first, perhaps this one, if they have taken it over
             return next(one for one in reversed(self.history) if one.actions == pending.actions)
         with self.log.deciding():
@@ -184,7 +184,7 @@ class StepSearch(Session[StepProposal]):
         """
         self.log.catch_up()
         place = self._place(proposal)
-        if not self.log.forgotten(self.pending[place], again, note):
+        if self.log.write("forget", self.pending[place], again=again, note=note) is None:
             self.log.catch_up()  # another process has taken the step over, and told it
             return
         self.edges.became[self.pending[place].edge] = UNTAKEN if again else FAILED

@@ -253,7 +253,8 @@ class Posterior:
             else:
                 covariance, noise = old.covariance.with_values(recorded["values"]), recorded["noise"]
             self._has_learnt |= len({episode.leaf for episode in self.told}) >= FEWEST
-            self.log.learnt(covariance, noise)
+            values = [parameter.value for parameter in covariance.hyperparameters]
+            self.log.write("learnt", values=values, noise=noise)
             self._index.replace_scores(self._refitted(old, covariance, noise))
         except BaseException:  # such as Ctrl-C: beliefs and units must match
             self.units = before

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from dagsearch._internal.texts import shown
 from dagsearch.errors import DagSearchError, ProblemError
@@ -19,49 +19,42 @@ Known = Iterable[tuple[Any, float] | Evaluation] | Mapping[Any, float] | Result
 """Leaves with their rewards: pairs, a mapping, or another result."""
 
 
-class Given(NamedTuple):
-    """Known results and first leaves, checked before a search begins."""
+Given = tuple[list[tuple[State | Proposal, float]], list[Proposal]]
+"""Leaves with their rewards, and leaves to evaluate first."""
 
-    known: list[tuple[State | Proposal, float]]
-    """Leaves with their rewards."""
-    start: list[Proposal]
-    """Leaves to evaluate first."""
 
-    @classmethod
-    def of(cls, problem: Problem | StepProblem, known: Known, start: Iterable[Any]) -> "Given":
-        """What these arguments of :func:`dagsearch.search` mean; raises if a leaf or reward is unusable."""
-        pairs, listed = pairs_of(known), _listed("start", start)
-        if has_costly_steps(problem):
-            if pairs or listed:
-                raise ValueError("known and start do not apply to costly steps: only the search takes steps")
-            return cls([], [])
-        space = Space(cast(Problem, problem))
-        told = [(_as_leaf(space, leaf, f"known[{i}]"), reward) for i, (leaf, reward) in enumerate(pairs)]
-        return cls(told, [_as_proposal(space, leaf, f"start[{i}]") for i, leaf in enumerate(listed)])
+def checked_given(problem: Problem | StepProblem, known: Known, start: Iterable[Any]) -> Given:
+    """What these arguments of :func:`dagsearch.search` mean; raises if a leaf or reward is unusable."""
+    pairs, listed = pairs_of(known), _listed("start", start)
+    if has_costly_steps(problem) and (pairs or listed):
+        raise ValueError("known and start do not apply to costly steps: only the search takes steps")
+    space = Space(cast(Problem, problem))
+    told = [(_as_leaf(space, leaf, f"known[{i}]"), reward) for i, (leaf, reward) in enumerate(pairs)]
+    return told, [_as_proposal(space, leaf, f"start[{i}]") for i, leaf in enumerate(listed)]
 
-    def tell(self, search: "Search") -> None:
-        """Tell what the search does not know yet, and let it ask for the first leaves first.
 
-        A run that is continued has what was told before. A leaf of which a reward is known, or that is
-        pending, need not be evaluated first.
-        """
-        if not self.known and not self.start:
-            return
-        key = search.space.key
-        before = Counter((key(one.leaf), one.reward) for one in search.history if one.known)
-        for leaf, reward in self.known:
-            result = key(search.space.learn(leaf.leaf if isinstance(leaf, Proposal) else leaf)), reward
-            if before[result] > 0:
-                before[result] -= 1
-            else:
-                search.tell(leaf, reward, known=True)
-        evaluated = {key(one.leaf) for one in search.history}
-        for first in self.start:
-            leaf = first.leaf if search.space.by_run is None else search.space.as_leaf(dict(first.leaf))
-            if key(leaf) in evaluated or search.index.is_closed(leaf):  # as it is after a failure
-                continue
-            if search.data.find(leaf) is None:
-                search.data.offered.append(search.propose(leaf, first.actions))
+def give(search: "Search", given: Given) -> None:
+    """Tell a search known results, and let it ask for other leaves first.
+
+    A run that is continued has what was told before. A leaf of which a reward is known, or that is pending,
+    need not be evaluated first.
+    """
+    told, first = given
+    key = search.space.key
+    before = Counter((key(one.leaf), one.reward) for one in search.history if one.known and told)
+    for leaf, reward in told:
+        result = key(search.space.learn(leaf.leaf if isinstance(leaf, Proposal) else leaf)), reward
+        if before[result] > 0:
+            before[result] -= 1
+        else:
+            search.tell(leaf, reward, known=True)
+    evaluated = {key(one.leaf) for one in search.history if first}
+    for proposal in first:
+        leaf = proposal.leaf if search.space.by_run is None else search.space.as_leaf(dict(proposal.leaf))
+        if key(leaf) in evaluated or search.index.is_closed(leaf):  # as it is after a failure
+            continue
+        if search.data.find(leaf) is None:
+            search.data.offered.append(search.propose(leaf, proposal.actions))
 
 
 def pairs_of(known: Known) -> list[tuple[Any, float]]:

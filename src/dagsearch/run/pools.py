@@ -7,28 +7,23 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, ProcessPoolExecutor, wait
 from dataclasses import dataclass, field
-from queue import SimpleQueue
 from threading import TIMEOUT_MAX
-from typing import Any, Protocol, cast
+from typing import Any, Protocol
 
 import cloudpickle
 
 from dagsearch._internal.checks import is_finite, is_whole
 from dagsearch._internal.texts import shown
 from dagsearch.errors import DagSearchError
-from dagsearch.problem import Edge, Problem
+from dagsearch.problem import Problem
 from dagsearch.results import Proposal
-from dagsearch.run.processes import Evaluating, Supervisor
-from dagsearch.run.worker import evaluate, evaluated, only_here
+from dagsearch.run.processes import Evaluating, Processes
+from dagsearch.run.worker import evaluate, evaluated
 
 # With at most this number of workers, no evaluation is submitted in advance.
 _FEW = 2
-# How often an evaluation is begun if its process dies each time.
-_ATTEMPTS = 3
 # Seconds in which Dask's scheduler must answer.
 _SCHEDULER_TIMEOUT = 30.0
-# Seconds to wait for the thread of a worker process that was killed.
-_JOIN_TIMEOUT = 1.0
 
 
 class PoolError(DagSearchError, RuntimeError):
@@ -72,10 +67,6 @@ class Pool(Protocol):
         After ``patience`` seconds, if it is a number, none may have ended.
         """
 
-    def abandon(self, one: Running) -> None:
-        """Wait no longer for an evaluation that may hang."""
-        return
-
     def close(self) -> None:
         """Release the resources of this run."""
         return
@@ -90,8 +81,7 @@ class SerialPool(Pool):
     def start(self, problem: Problem, proposal: Proposal) -> Running:
         future = Future[Any]()
         try:
-            with only_here():
-                future.set_result(evaluated(problem, proposal.leaf))
+            future.set_result(evaluated(problem, proposal.leaf))
         except Exception as error:
             future.set_exception(error)
         return Running(proposal, future)
@@ -100,85 +90,39 @@ class SerialPool(Pool):
         return list(running)
 
 
-class _WaitingPool(Pool):
-    """What pools have in common that wait for futures, with or without a timeout."""
-
-    def __init__(self, timeout: float | None, deterministic: bool) -> None:
-        self._timeout, self._deterministic = math.inf if timeout is None else timeout, deterministic
-
-    def _with_one_in_advance(self, workers: int) -> int:
-        """Number of evaluations to submit to a number of workers.
-
-        One evaluation in advance lets a free worker start without waiting for the search. With a timeout its
-        time would start too early, and with few workers it would be decided with too few rewards.
-        """
-        return workers + int(self._timeout == math.inf and workers > _FEW)
-
-    def _began(self, one: Running) -> float | None:
-        """When the time of an evaluation began; ``None`` if it has not."""
-        return one.started
-
-    def _give_up(self, one: Running) -> bool:
-        """Stop waiting for an evaluation that runs; false if it has ended meanwhile."""
-        raise NotImplementedError
-
-    def finished(self, running: Sequence[Running], patience: float | None = None) -> list[Running]:
-        awaited = running[:1] if self._deterministic else running
-        until = math.inf if patience is None else time.monotonic() + patience
-        ended: list[Running] = []
-        while not ended:
-            left = min([until - time.monotonic(), *map(self._time_left, awaited)])
-            wait([one.future for one in awaited], min(max(0.0, left), TIMEOUT_MAX), FIRST_COMPLETED)
-            for one in awaited:
-                one.late = not one.future.done() and self._is_late(one) and self._give_up(one)
-            ended = [one for one in awaited if one.late or one.future.done()]
-            if time.monotonic() >= until:
-                break
-        for one in ended:
-            if not one.late and (broken := breakdown(one.future)) is not None:
-                raise PoolError.of(broken) from broken
-        return ended
-
-    def abandon(self, one: Running) -> None:
-        if not one.future.cancel():
-            self._give_up(one)
-
-    def _time_left(self, one: Running) -> float:
-        """Seconds until an evaluation may be late, as far as is known now."""
-        began = self._began(one)
-        return self._timeout if began is None else began + self._timeout - time.monotonic()
-
-    def _is_late(self, one: Running) -> bool:
-        return self._began(one) is not None and self._time_left(one) <= 0.0
-
-
-class ExecutorPool(_WaitingPool):
-    """Evaluations on an executor: threads, processes, a cluster.
+class ExecutorPool(Pool):
+    """Evaluations on an executor: worker processes of this library, threads, a cluster.
 
     Parameters
     ----------
     executor : Executor
         An executor as in :mod:`concurrent.futures`, such as ``dask.distributed.Client(...).get_executor()``.
     timeout : float, optional
-        Seconds after which an evaluation counts as failed, from its submission.
+        Seconds after which an evaluation counts as failed: from its submission or, in :class:`Processes`,
+        from the time when its process has loaded the problem and begins to compute the reward.
     deterministic : bool
         Whether results are taken in the order in which evaluations began.
     """
 
     def __init__(self, executor: Executor, timeout: float | None, deterministic: bool) -> None:
-        super().__init__(timeout, deterministic)
-        self._executor = executor
+        self._executor, self._deterministic = executor, deterministic
+        self._timeout = math.inf if timeout is None else timeout
         self._stuck: list[Future[Any]] = []  # late evaluations that still occupy a worker
         self._client: Any = getattr(executor, "_client", None)  # of Dask
         # By default Dask returns the cached reward if a leaf is evaluated again.
         self._settings = {} if self._client is None else {"pure": False}
 
     def workers(self) -> int:
+        """Number of free or busy workers, and one.
+
+        One evaluation in advance lets a free worker start without waiting for the search. With a timeout its
+        time would start too early, and with few workers it would be decided with too few rewards.
+        """
         self._stuck = [future for future in self._stuck if not future.done()]
         left = self._size() - len(self._stuck)
         if left < 1 and self._stuck:
             raise PoolError.of(TimeoutError("all workers hang in evaluations that are late"))
-        return self._with_one_in_advance(max(1, left))
+        return max(1, left) + int(self._timeout == math.inf and left > _FEW)
 
     def _size(self) -> int:
         if self._client is None:
@@ -195,59 +139,39 @@ class ExecutorPool(_WaitingPool):
         except (BrokenExecutor, RuntimeError, OSError) as error:
             raise PoolError.of(error) from error
 
-    def _give_up(self, one: Running) -> bool:
-        if not one.future.cancel():
-            self._stuck.append(one.future)
+    def finished(self, running: Sequence[Running], patience: float | None = None) -> list[Running]:
+        awaited = running[:1] if self._deterministic else running
+        until = math.inf if patience is None else time.monotonic() + patience
+        ended: list[Running] = []
+        while not ended:
+            left = min([until - time.monotonic(), *map(self._time_left, awaited)])
+            wait([one.future for one in awaited], min(max(0.0, left), TIMEOUT_MAX), FIRST_COMPLETED)
+            for one in awaited:
+                one.late = not one.future.done() and self._time_left(one) <= 0.0 and self._give_up(one.future)
+            ended = [one for one in awaited if one.late or one.future.done()]
+            if time.monotonic() >= until:
+                break
+        for one in ended:
+            if not one.late and (broken := breakdown(one.future)) is not None:
+                raise PoolError.of(broken) from broken
+        return ended
+
+    def _time_left(self, one: Running) -> float:
+        """Seconds until an evaluation may be late, as far as is known now."""
+        began = one.future.began if isinstance(one.future, Evaluating) else one.started
+        return self._timeout if began is None else began + self._timeout - time.monotonic()
+
+    def _give_up(self, future: "Future[Any]") -> bool:
+        """Stop waiting for an evaluation that runs; false if it has ended meanwhile."""
+        if isinstance(self._executor, Processes):
+            return self._executor.give_up(future)
+        if not future.cancel():
+            self._stuck.append(future)
         return True
 
-
-class ProcessPool(_WaitingPool):
-    """Evaluations in processes that this pool starts, and starts again if they die or hang.
-
-    Parameters
-    ----------
-    jobs : int
-        Number of processes. They are started when there is work for them.
-    timeout : float, optional
-        Seconds after which an evaluation counts as failed, from the time when its process has loaded the
-        problem and begins to compute the reward.
-    deterministic : bool
-        Whether results are taken in the order in which evaluations began.
-    """
-
-    def __init__(self, jobs: int, timeout: float | None, deterministic: bool) -> None:
-        super().__init__(timeout, deterministic)
-        self._jobs = jobs
-        self._waiting: SimpleQueue[Evaluating | None] = SimpleQueue()
-        self._supervisors: list[Supervisor] = []
-        self._problem: tuple[Problem | None, bytes] = None, b""
-
-    def workers(self) -> int:
-        return self._with_one_in_advance(self._jobs)
-
-    def start(self, problem: Problem, proposal: Proposal) -> Running:
-        if self._problem[0] is not problem:
-            self._problem = problem, cloudpickle.dumps(problem)
-        attempts = 1 if isinstance(proposal.leaf, Edge) else _ATTEMPTS  # no step is taken twice
-        future = Evaluating(self._problem[1], cloudpickle.dumps(proposal.leaf), attempts)
-        self._waiting.put(future)
-        if len(self._supervisors) < self._jobs:
-            self._supervisors.append(Supervisor(self._waiting))
-            self._supervisors[-1].start()
-        return Running(proposal, future)
-
-    def _began(self, one: Running) -> float | None:
-        return cast(Evaluating, one.future).began
-
-    def _give_up(self, one: Running) -> bool:
-        return any(supervisor.give_up(cast(Evaluating, one.future)) for supervisor in self._supervisors)
-
     def close(self) -> None:
-        for supervisor in self._supervisors:
-            self._waiting.put(None)
-            supervisor.close()
-        for supervisor in self._supervisors:
-            supervisor.join(_JOIN_TIMEOUT)
+        if isinstance(self._executor, Processes):
+            self._executor.shutdown()
 
 
 def make_pool(
@@ -270,7 +194,8 @@ def make_pool(
                 f"n_jobs must be a positive whole number, or -1 for all cores, got {shown(n_jobs)}"
             )
         _check_picklable(problem, cloudpickle)
-        return ProcessPool((os.cpu_count() or 1) if n_jobs == -1 else int(n_jobs), timeout, deterministic)
+        processes = Processes((os.cpu_count() or 1) if n_jobs == -1 else int(n_jobs))
+        return ExecutorPool(processes, timeout, deterministic)
     if timeout is not None:
         raise ValueError(
             "timeout needs an executor or n_jobs: an evaluation in the calling thread cannot be ended"

@@ -5,15 +5,22 @@ import signal
 import subprocess
 import sys
 import time
-from concurrent.futures import BrokenExecutor, Future
+from concurrent.futures import BrokenExecutor, Executor, Future
 from contextlib import suppress
 from multiprocessing import Pipe
 from queue import SimpleQueue
 from threading import Lock, Thread
 from typing import Any
 
+import cloudpickle
+
+from dagsearch.problem import Edge
 from dagsearch.run.worker import BEGUN, UNUSABLE
 
+# How often an evaluation is begun if its process dies each time.
+_ATTEMPTS = 3
+# Seconds to wait for the thread of a worker process that was killed.
+_JOIN_TIMEOUT = 1.0
 # Seconds between two checks of a silent process, whose end of the pipe may stay open in one that it forked.
 _CHECK = 1.0
 
@@ -172,7 +179,7 @@ class Supervisor(Thread):
             process, self._process = self._process, None
         return "" if process is None else process.end()
 
-    def give_up(self, future: Evaluating) -> bool:
+    def give_up(self, future: "Future[Any]") -> bool:
         """End the process that computes a future; false if this worker does not have it or it is done."""
         with self._lock:
             if self._current is not future or future.done():
@@ -190,3 +197,43 @@ class Supervisor(Thread):
             self._current.given_up = True
         if self._process is not None:
             self._process.kill()
+
+
+class Processes(Executor):
+    """Worker processes that are started when there is work for them, and again if they die or hang.
+
+    Parameters
+    ----------
+    jobs : int
+        Number of processes.
+    """
+
+    def __init__(self, jobs: int) -> None:
+        self._max_workers = jobs
+        self._waiting: SimpleQueue[Evaluating | None] = SimpleQueue()
+        self._supervisors: list[Supervisor] = []
+        self._problem: tuple[Any, bytes] = None, b""
+
+    def submit(self, call: Any, /, problem: Any, leaf: Any) -> Evaluating:  # type: ignore[override]
+        """Evaluate a leaf; ``call`` is what the workers do anyway."""
+        if self._problem[0] is not problem:
+            self._problem = problem, cloudpickle.dumps(problem)
+        attempts = 1 if isinstance(leaf, Edge) else _ATTEMPTS  # no step is taken twice
+        future = Evaluating(self._problem[1], cloudpickle.dumps(leaf), attempts)
+        self._waiting.put(future)
+        if len(self._supervisors) < self._max_workers:
+            self._supervisors.append(Supervisor(self._waiting))
+            self._supervisors[-1].start()
+        return future
+
+    def give_up(self, future: "Future[Any]") -> bool:
+        """End the process that computes a future; false if none does any more."""
+        return any(supervisor.give_up(future) for supervisor in self._supervisors)
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = True) -> None:
+        """End all processes, even busy ones."""
+        for supervisor in self._supervisors:
+            self._waiting.put(None)
+            supervisor.close()
+        for supervisor in self._supervisors:
+            supervisor.join(_JOIN_TIMEOUT)

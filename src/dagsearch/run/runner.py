@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import closing
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypedDict, TypeVar, Unpack, cast
 
 import numpy as np
@@ -195,14 +196,9 @@ class Runner(Generic[T]):
         busy = [*(one.proposal for one in self._running), *self._elsewhere]
         return self._total - self._search.spent - sum(one.cost for one in busy)
 
-    def _may_start(self) -> bool:
-        """Whether a worker is free and something is left of the budget, after what others have asked."""
-        self._search.log.catch_up()
-        return self._left > 0 and len(self._running) < self._pool.workers()
-
     def _start_evaluations(self) -> bool:
         """Start evaluations until all workers are busy; returns whether any evaluation is running."""
-        while self._may_start():
+        while self._left > 0 and len(self._running) < self._pool.workers():
             try:
                 if self._running:  # something is evaluated, however little time there is
                     self._search.deadline.check()
@@ -217,13 +213,13 @@ class Runner(Generic[T]):
                     self.end("exhausted")
                 self._exhausted = True
                 break
-            if proposal is None:  # another process has asked, so that less may be left
-                continue
-            try:
-                self._running.append(self._pool.start(self._search.problem, proposal))
-            except BaseException:
-                self._postpone(proposal)
-                raise
+            if proposal is not None:  # else another process has asked in between
+                try:
+                    self._running.append(self._pool.start(self._search.problem, proposal))
+                except BaseException:
+                    self._postpone(proposal)
+                    raise
+            self._search.log.catch_up()  # others ask, too, so that less may be left
         return bool(self._running)
 
     def _postpone(self, proposal: Proposal) -> None:
@@ -256,7 +252,7 @@ class Runner(Generic[T]):
             else:
                 self._postpone(one.proposal)
         if self._search.log.broken is None:
-            self._search.log.ended(self.stopped)
+            self._search.log.write("end", stopped=self.stopped)
 
     def _propose(self, request: int, encoded: Any) -> None:
         """Let a leaf that a user wants evaluated be the next one; what cannot be is refused in the log."""
@@ -264,18 +260,17 @@ class Runner(Generic[T]):
         try:
             if has_costly_steps(search.problem):
                 raise ValueError("the search says which steps to take")
-            leaf = search.space.as_leaf(log.decoded(encoded))
-            if search.data.find(leaf) is not None or (not search.repeats and search.index.is_closed(leaf)):
+            proposal = search.checked_proposal(log.decoded(encoded))
+            closed = not search.repeats and search.index.is_closed(proposal.leaf)
+            if closed or search.data.find(proposal.leaf) is not None:
                 raise ValueError("the leaf was evaluated already, or is being evaluated")
-            actions = search.space.actions_to(leaf)
-            if (reached := search.space.replayed(actions)) is None or not search.space.same(reached, leaf):
-                raise ValueError(f"{leaf!r} is not a leaf of the problem")
         except Exception as error:  # the problem's own methods, of a leaf that it may not understand
             logger.warning("a request was refused: %s", ascii(shortened(str(error)))[1:-1])
-            log.answer(request, shortened(described(error)))
-        else:
-            if log.answer(request, None):  # else another process was faster
-                self.put_first(search.propose(leaf, actions))
+            log.write("answer", request, refused=shortened(described(error)))
+            return
+        number = log.write("ask", proposal, None, request)
+        if number is not None:  # else another process was faster
+            self.put_first(search.add_pending(replace(proposal, number=number)))
 
 
 def steps(
@@ -335,15 +330,17 @@ def tell_or_fail(search: "Search", ended: Running, on_error: OnError) -> Evaluat
     proposal, leaf = ended.proposal, ended.proposal.leaf
     try:
         found = _outcome_of(ended)
-        if isinstance(found, tuple):  # with the leaf that was really evaluated
-            return search.tell(proposal, found[1], leaf=found[0])
-        return search.tell(proposal, found)
-    except _Failed as failed:
-        error: BaseException = failed.error
-    except ProblemError as wrong:  # what can be done where a step has led is said wrongly
-        if not isinstance(leaf, Edge):
-            raise
-        error = wrong
+    except (Exception, SystemExit) as failed:
+        error: BaseException = failed
+    else:
+        try:
+            if isinstance(found, tuple):  # with the leaf that was really evaluated
+                return search.tell(proposal, found[1], leaf=found[0])
+            return search.tell(proposal, found)
+        except ProblemError as wrong:  # what can be done where a step has led is said wrongly
+            if not isinstance(leaf, Edge):
+                raise
+            error = wrong
     problem_with_it, at = described(error), dict[str, Any]()
     if isinstance(search.problem, FunctionProblem):
         at["leaf"] = search.space.failed(error)
@@ -363,22 +360,12 @@ def tell_or_fail(search: "Search", ended: Running, on_error: OnError) -> Evaluat
     return None if on_error == "skip" else search.tell(proposal, float(on_error), note=note, **at)
 
 
-class _Failed(Exception):
-    """An evaluation has failed."""
-
-    def __init__(self, error: BaseException) -> None:
-        self.error = error
-
-
 def _outcome_of(ended: Running) -> Any:
     """The reward or step of an evaluation; raises if it failed or the search cannot learn from it."""
-    try:
-        if ended.late:
-            raise TimeoutError("it took longer than the timeout")
-        found = ended.future.result()
-        return checked_outcome(found.get() if isinstance(found, Outcome) else found, ended.proposal.leaf)
-    except (Exception, SystemExit) as error:
-        raise _Failed(error) from error
+    if ended.late:
+        raise TimeoutError("it took longer than the timeout")
+    found = ended.future.result()
+    return checked_outcome(found.get() if isinstance(found, Outcome) else found, ended.proposal.leaf)
 
 
 def checked_budget(budget: int) -> int:

@@ -10,8 +10,7 @@ import pickle
 import signal
 import sys
 import traceback
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from multiprocessing.connection import Connection
 from queue import SimpleQueue
 from threading import Thread
@@ -75,30 +74,6 @@ class Outcome(NamedTuple):
         raise error from RemoteTraceback(self.traceback)
 
 
-@contextmanager
-def only_here() -> Iterator[None]:
-    """While entered, the code may fork; a child process that comes back ends instead of going on.
-
-    It would answer for its parent, or continue the search a second time.
-    """
-    process = os.getpid()
-    try:
-        yield
-    finally:
-        if os.getpid() != process:
-            _exit(sys.exception())
-
-
-def _exit(error: BaseException | None) -> None:
-    """End the process as a script ends that has raised this error, or none."""
-    code = getattr(error, "code", error is not None)  # of SystemExit; otherwise whether there is an error
-    try:
-        if error is not None and not isinstance(error, SystemExit):
-            traceback.print_exception(error)
-    finally:
-        os._exit(code if isinstance(code, int) else code is not None)
-
-
 def evaluated(problem: Any, leaf: State) -> Any:
     """The expensive call: the reward of a leaf, with the leaf if only now it is known, or a costly step."""
     if isinstance(leaf, Edge):
@@ -118,8 +93,7 @@ def checked_outcome(found: Any, leaf: State) -> Any:
 def evaluate(problem: Problem, leaf: State) -> Outcome:
     """Make the expensive call in another thread or process. Whatever is wrong is in the outcome."""
     try:
-        with only_here():
-            return Outcome(checked_outcome(evaluated(problem, leaf), leaf))
+        return Outcome(checked_outcome(evaluated(problem, leaf), leaf))
     except (Exception, SystemExit) as error:
         return Outcome.of(error)
 

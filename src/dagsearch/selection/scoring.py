@@ -25,7 +25,6 @@ from dagsearch.data import REACH
 from dagsearch.problem import Problem
 from dagsearch.results import Gaussian, Proposal
 from dagsearch.run.pools import Pool, Running
-from dagsearch.run.worker import only_here
 from dagsearch.selection.record import Scored
 
 
@@ -102,7 +101,7 @@ class SubsetScorer:
         failure = None
         scores = np.full(len(self._folds), np.nan)
         try:
-            with only_here(), quiet() if self._silent else nullcontext():
+            with quiet() if self._silent else nullcontext():
                 data = _safe_indexing(self._data, list(chosen), axis=1)
                 for number, fold in enumerate(self._folds):
                     scores[number] = self._score(data, fold)

@@ -36,20 +36,11 @@ _BUSY, _TRIES = 20.0, 4
 # Number of events that are read at once.
 _CHUNK = 2_000
 # File systems of other machines, on which SQLite does not lock reliably.
-_NETWORK = {
-    "nfs",
-    "nfs4",
-    "cifs",
-    "smb3",
-    "smbfs",
-    "9p",
-    "afs",
-    "ceph",
-    "lustre",
-    "gpfs",
-    "beegfs",
-    "fuse.sshfs",
-}
+_NETWORK = frozenset(
+    ["nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ceph", "lustre", "gpfs", "beegfs", "fuse.sshfs"]
+)
+# What the settings of a run hold.
+_SETTINGS = {"made_by": str, "arguments": dict, "given": list, "parts": dict, "leaves": dict, "seed": int}
 
 _TABLES = (
     """CREATE TABLE IF NOT EXISTS run (
@@ -107,7 +98,7 @@ def database_of(storage: str | PathLike[str], write: bool = False) -> "Database"
     if not isinstance(storage, str | PathLike):
         raise StorageError(f"storage must be a path or postgresql://…, got {shown(storage)}")
     where = os.fspath(storage)
-    if where in ("", ":memory:"):
+    if where in ("", ":memory:") or "\0" in where:
         raise StorageError(f"storage={where!r} names no file: give a file name, or leave storage out")
     if where.startswith(("postgresql://", "postgres://")):
         return PostgreSQL(where, write)
@@ -155,17 +146,7 @@ class Database:
 
     def _transaction(self, write: Callable[[], T], run: str = "") -> T:
         """What a function returns that writes, all or nothing."""
-        for tried in range(1, _TRIES + 1):
-            try:
-                self._begin(run)
-                break
-            except self._busy as error:  # nothing was written yet
-                self.close()
-                if tried == _TRIES:
-                    raise self._explained(error) from error
-                time.sleep(0.1 * tried)
-            except self._errors as error:
-                raise self._explained(error) from error
+        self._tried(lambda: self._begin(run))  # nothing is written yet
         try:
             found = write()
             self._execute("COMMIT")
@@ -216,12 +197,18 @@ class Database:
         rows = self._select(
             "SELECT name, created, version, problem, settings FROM run ORDER BY created, name"
         )
+        return [self._header(row) for row in rows]
+
+    def _header(self, row: tuple[Any, ...]) -> Header:
         try:
-            return [Header(a, b, c, json.loads(d), json.loads(e)) for a, b, c, d, e in rows]
-        except (TypeError, ValueError) as error:
-            raise StorageError(
-                f"{self.where} is damaged: the table of runs cannot be read ({error})"
-            ) from error
+            header = Header(*row)._replace(problem=json.loads(row[3]), settings=json.loads(row[4]))
+            settings = header.settings
+            sound = isinstance(header.problem, dict) and settings.get("digest") in (None, _digest(header))
+            if sound and all(isinstance(settings.get(name), kind) for name, kind in _SETTINGS.items()):
+                return header
+            raise ValueError("its settings were changed")
+        except (AttributeError, TypeError, ValueError) as error:
+            raise StorageError(f"{self.where} is damaged: run {row[0]!r} cannot be read ({error})") from error
 
     def run(self, name: str | None = None) -> Header:
         """The run with a name, or the only one; raises :class:`StorageError` if there is none."""
@@ -240,11 +227,12 @@ class Database:
 
     def begin(self, name: str | None, version: str, problem: Any, settings: Any) -> Header:
         """Begin a run, unless there is one with this name, or one at all if there is no name."""
+        if name is not None and not (isinstance(name, str) and name.isprintable() and name):
+            raise StorageError(f"name must be text that can be printed, got {shown(name)}")
 
         def write() -> None:
             if self.find(name) is None:
-                values = self._now(), version, json.dumps(problem), json.dumps(settings)
-                self._execute("INSERT INTO run VALUES (?, ?, ?, ?, ?)", name or "run", *values)
+                self._insert_run(Header(name or "run", self._now(), version, problem, settings))
 
         self._transaction(write)
         return self.run(name)
@@ -255,12 +243,16 @@ class Database:
         def write() -> None:
             if any(one.name == header.name for one in self.runs()):
                 raise StorageError(f"{self.where} has a run named {header.name!r} already: give another name")
-            texts = json.dumps(header.problem), json.dumps(header.settings)
-            self._execute("INSERT INTO run VALUES (?, ?, ?, ?, ?)", *header[:3], *texts)
+            self._insert_run(header)
             for *first, body, claim in events:
                 self._insert((header.name, *first, _text(body), claim))
 
         self._transaction(write)
+
+    def _insert_run(self, header: Header) -> None:
+        texts = json.dumps(header.problem), json.dumps({"digest": _digest(header), **header.settings})
+        self._execute("INSERT INTO run VALUES (?, ?, ?, ?, ?)", *header[:3], *texts)
+        self.run(header.name)  # raises if it cannot be read
 
     # Events ------------------------------------------------------------------------------------------
 
@@ -337,6 +329,12 @@ def _checksum(row: tuple[Any, ...]) -> str:
     return hashlib.sha256(json.dumps(row, default=repr).encode()).hexdigest()[:32]
 
 
+def _digest(header: Header) -> str:
+    """A checksum of what identifies a run, except for its name; the settings of the first runs have none."""
+    settings = {name: value for name, value in header.settings.items() if name != "digest"}
+    return _checksum((header.version, header.problem, settings))
+
+
 class SQLite(Database):
     """A file."""
 
@@ -372,10 +370,13 @@ class SQLite(Database):
                 "PRAGMA journal_mode = WAL"
             )  # readers and the writer do not wait for each other
             connection.execute("PRAGMA synchronous = FULL")
+        self._file = self._path.stat().st_ino
         return connection
 
     def _begin(self, run: str) -> None:
         self._execute("BEGIN IMMEDIATE")
+        if not self._path.exists() or self._path.stat().st_ino != self._file:
+            raise sqlite3.DatabaseError("the file was deleted or replaced while it was in use")
 
     def _explained(self, error: Exception) -> StorageError:
         if "not a database" in str(error) or "no such table" in str(error):

@@ -19,7 +19,7 @@ from dagsearch.problem import Action, State, Step, has_costly_steps
 from dagsearch.results import Evaluation, Proposal, StepProposal
 from dagsearch.space.walks import numbered, walked
 from dagsearch.storage.database import Event
-from dagsearch.storage.encoding import StateCodec, moves_to
+from dagsearch.storage.encoding import StateCodec, moves_to, note_to_json
 
 if TYPE_CHECKING:
     from dagsearch.costly.step_search import StepSearch
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 Body = dict[str, Any]
+Written = tuple[Body, str | None]
 
 
 class LeafEvents:
@@ -49,7 +50,38 @@ class LeafEvents:
 
     # Writing -------------------------------------------------------------------------------------------
 
-    def ask(self, proposal: Proposal) -> Body:
+    def written(self, kind: str, *about: Any, **body: Any) -> Written:
+        """Body and claim of an event, of which :meth:`dagsearch.log.Log.write` says what it is about."""
+        write = getattr(self, f"_write_{kind}", None)
+        more, claim = ({}, None) if write is None else write(*about)
+        if "note" in body:
+            body["note"] = note_to_json(body["note"])
+        return {**more, **body}, claim
+
+    def _write_ask(self, proposal: Proposal, draws: int | None, request: int | None = None) -> Written:
+        if request is not None:
+            return {**self._asked(proposal), "request": request}, f"request {request}"
+        return self._asked(proposal), None if draws is None else f"ask {draws}"
+
+    def _write_tell(self, evaluation: Evaluation, proposal: Proposal | None, outcome: Any) -> Written:
+        asked = None if proposal is None or proposal.number < 0 else proposal.number
+        body = {"ask": asked, **self._told(evaluation, proposal, outcome)}
+        return body, None if asked is None else f"told {asked}"
+
+    def _write_forget(self, proposal: Proposal, leaf: State = None) -> Written:
+        failed = None if leaf is None else self.codec.encode(leaf)
+        return {"ask": proposal.number, "failed": failed}, f"told {proposal.number}"
+
+    def _write_untell(self, leaf: State) -> Written:
+        return {"leaf": self.codec.encode(leaf)}, None
+
+    def _write_answer(self, request: int) -> Written:
+        return {"request": request}, f"request {request}"
+
+    def _write_end(self) -> Written:
+        return {"best": self._best()}, None
+
+    def _asked(self, proposal: Proposal) -> Body:
         """What an ask says."""
         search, leaf = self._search, self.codec.encode(proposal.leaf)
         return {
@@ -58,10 +90,10 @@ class LeafEvents:
             "value": self._value(),
             "actions": numbered(search.problem, proposal.actions),
             "turn": list(search.portfolio.state),
-            "best": self.best(),
+            "best": self._best(),
         }
 
-    def best(self) -> list[float] | None:
+    def _best(self) -> list[float] | None:
         """Number of the recommended evaluation and mean reward of its leaf, if rewards are noisy."""
         search, best = self._search, self._search.incumbent()
         if best is None or not search.posterior.learns_noise:
@@ -75,7 +107,7 @@ class LeafEvents:
             return None
         return list(map(float, posterior.in_reward_units(explored.value(explored.root))))
 
-    def tell(self, evaluation: Evaluation, proposal: Proposal | None, outcome: Any) -> Body:
+    def _told(self, evaluation: Evaluation, proposal: Proposal | None, outcome: Any) -> Body:
         """What a tell says, with the belief about the reward just before; ``outcome`` is its noise."""
         search, row = self._search, evaluation.row
         predicted = search.posterior.of_reward(row, outcome)
@@ -114,7 +146,7 @@ class LeafEvents:
     def _repeat_ask(self, event: Event, body: Body) -> None:
         """Make the recorded leaf pending; a descent is made again, for what it adds to the DAG."""
         search, (leaf, actions) = self._search, self._walked(body)
-        if event.claim is None:  # a leaf that the user has chosen
+        if event.claim is None or "request" in body:  # a leaf that the user has chosen
             search.add_pending(Proposal(leaf, actions, number=event.number))
             return
         if search.explored is not None:
@@ -157,7 +189,7 @@ class LeafEvents:
     def _repeat_forget(self, event: Event, body: Body) -> None:
         failed = None if body.get("failed") is None else self.codec.decode(body["failed"])
         if (proposal := self._pending(body["ask"])) is not None:
-            self._search.forget(proposal, again=body["again"], leaf=failed)
+            self._search.forget(proposal, again=body["again"], **({} if failed is None else {"leaf": failed}))
 
     def _repeat_untell(self, event: Event, body: Body) -> None:
         self._search.forget(self.codec.decode(body["leaf"]), again=body["again"])
@@ -184,8 +216,7 @@ class StepEvents(LeafEvents):
     _search: "StepSearch"  # type: ignore[assignment]
     in_order = True
 
-    def ask(self, proposal: Proposal) -> Body:
-        """What an ask says."""
+    def _asked(self, proposal: Proposal) -> Body:
         assert isinstance(proposal, StepProposal)
         return {
             "leaf": None,
@@ -196,8 +227,7 @@ class StepEvents(LeafEvents):
             "exhausted": list(proposal.exhausted),
         }
 
-    def tell(self, evaluation: Evaluation, proposal: Proposal | None, outcome: Any) -> Body:
-        """What a tell says: where a step has led."""
+    def _told(self, evaluation: Evaluation, proposal: Proposal | None, outcome: Any) -> Body:
         assert isinstance(proposal, StepProposal)
         step: Step = outcome
         said = None if step.actions is None else _encoded(step.actions, step.state, "step")
@@ -210,7 +240,7 @@ class StepEvents(LeafEvents):
             "predicted": None,
         }
 
-    def best(self) -> None:
+    def _best(self) -> None:
         """The largest reward is that of the recommended path."""
 
     def _repeat_ask(self, event: Event, body: Body) -> None:
@@ -223,10 +253,6 @@ class StepEvents(LeafEvents):
         if (proposal := self._pending(body["ask"])) is not None:
             step = Step(self.codec.decode(state), gain, value, said)
             self._search.tell(proposal, step, seconds=body["seconds"])
-
-    def _repeat_forget(self, event: Event, body: Body) -> None:
-        if (proposal := self._pending(body["ask"])) is not None:
-            self._search.forget(proposal, again=body["again"])
 
 
 def _encoded(actions: Any, state: State, named_by: str) -> list[Any]:

@@ -14,7 +14,7 @@ import scipy
 from dagsearch.errors import StorageError
 from dagsearch.problem import has_costly_steps, is_minimized
 from dagsearch.space import Space
-from dagsearch.space.walks import Walk, shape_rng
+from dagsearch.space.walks import shape_rng
 from dagsearch.storage.database import Header
 from dagsearch.storage.encoding import StateCodec, known_states, leaf_form
 
@@ -25,8 +25,6 @@ logger = logging.getLogger(__name__)
 
 # Number of random paths by which problems are compared.
 _WALKS = 8
-# Number of random leaves by which covariances are compared.
-_LEAVES = 6
 # A digest within a text.
 _DIGEST = re.compile(r"\b[0-9a-f]{16,}\b")
 
@@ -40,7 +38,6 @@ def settings_of(search: "Search", made_by: str, arguments: Mapping[str, Any]) ->
         "arguments": {name: value for name, value in arguments.items() if _is_plain(value)},
         "given": sorted(name for name, value in arguments.items() if not _is_plain(value)),
         "parts": parts_of(search),
-        "covariance": covariance_of(search),
         "seed": search.seed,
         "leaves": leaf_form(search.problem),
     }
@@ -65,7 +62,9 @@ def _is_plain(value: Any) -> bool:
 def fingerprint(space: Space) -> dict[str, Any]:
     """What distinguishes a problem: its type, its own identity if it has one, and a digest of some states."""
     codec, problem, seen = StateCodec(space), space.problem, list[Any]()
-    for leaf, actions in () if has_costly_steps(problem) else _walks(space):
+    rng = shape_rng()  # the same in every process
+    for _ in range(0 if has_costly_steps(problem) else _WALKS):
+        leaf, actions = space.walk(problem.root(), rng)
         state = problem.root()
         for action in actions:
             seen.append([codec.encode(state), len(problem.actions(state)), space.player(state)])
@@ -79,20 +78,6 @@ def fingerprint(space: Space) -> dict[str, Any]:
         "identity": None if identity is None else str(identity()) or None,
         "states": hashlib.sha256(json.dumps(seen).encode()).hexdigest(),
     }
-
-
-def _walks(space: Space) -> list[Walk]:
-    """Walks by which problems and covariances are compared; the same in every process."""
-    rng = shape_rng()
-    return [space.walk(space.problem.root(), rng) for _ in range(_WALKS)]
-
-
-def covariance_of(search: "Search") -> list[list[float]]:
-    """The covariance of a few random leaves: two covariances of the same type may differ in their numbers."""
-    if has_costly_steps(search.problem) or (covariance := search.index.scores.covariance) is None:
-        return []
-    matrix: list[list[float]] = covariance([leaf for leaf, _ in _walks(search.space)[:_LEAVES]]).tolist()
-    return matrix
 
 
 def parts_of(search: "Search") -> dict[str, str]:
@@ -110,6 +95,9 @@ def parts_of(search: "Search") -> dict[str, str]:
     words = {name: repr(part) for name, part in described.items()}
     noise = getattr(scores, "noise", None)
     words["scores"] = f"{type(scores).__name__}({scores.covariance!r}, {noise!r})"
+    if scores.covariance is not None:  # whose text may not show all of its numbers
+        numbers = [f"{parameter.value:.6g}" for parameter in scores.covariance.hyperparameters]
+        words["hyperparameters of the covariance"] = ", ".join(numbers)
     return {name: without_addresses(text) for name, text in words.items()}
 
 
@@ -138,11 +126,6 @@ def check_same(header: Header, search: "Search", where: str) -> None:
         )
     if header.version == __version__:  # parts of another version may describe themselves in other words
         _check_equal("search", settings["parts"], parts_of(search), where)
-        if not _is_close(settings["covariance"], covariance_of(search)):
-            raise StorageError(
-                f"{where} is the run of a search with another covariance. Continue it with the same one. It "
-                "was not changed"
-            )
     if (header.version, settings["versions"]) != (__version__, versions()):
         logger.warning(
             "%s was begun with dagsearch %s and %s, this is %s and %s: the last digits of beliefs may "
@@ -152,7 +135,7 @@ def check_same(header: Header, search: "Search", where: str) -> None:
 
 
 def _check_equal(what: str, then: Mapping[str, Any], now: Mapping[str, Any], where: str) -> None:
-    changed = [name for name in now if then.get(name) != now[name]]
+    changed = [name for name in now if name in then and then[name] != now[name]]
     if changed:
         details = _difference(changed[0], then.get(changed[0]), now[changed[0]])
         raise StorageError(
@@ -169,10 +152,3 @@ def _difference(name: str, then: Any, now: Any) -> str:
     if words[0] == words[1]:
         return "its choices or its data differ"
     return f"its {name} was {words[0] or 'not stated'}, and is {words[1] or 'not stated'}"
-
-
-def _is_close(then: Any, now: list[list[float]]) -> bool:
-    try:
-        return np.shape(then) == np.shape(now) and np.allclose(then, now, rtol=1e-6, atol=1e-9)
-    except (TypeError, ValueError):  # not a matrix of numbers
-        return False

@@ -5,6 +5,7 @@ makes sure that no other process has made the same proposal. A process that is a
 The proposals of one that has fallen silent are taken over, each by one other process, by a claim again.
 """
 
+import hashlib
 import logging
 import math
 import os
@@ -16,17 +17,16 @@ import time
 import weakref
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import cache
 from itertools import zip_longest
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from dagsearch._internal.deadline import OutOfTime
-from dagsearch.covariances import Covariance
 from dagsearch.errors import CovarianceError, SearchExhausted, StorageError
 from dagsearch.log import Log
-from dagsearch.problem import State
-from dagsearch.results import Evaluation, Proposal
+from dagsearch.results import Proposal
 from dagsearch.storage.database import Database, Event, Header
-from dagsearch.storage.encoding import note_to_json
 from dagsearch.storage.events import events_of
 from dagsearch.storage.steering import Steering
 
@@ -61,17 +61,22 @@ class RunLog(Log):
     def __init__(self, search: "Search", database: Database, header: Header) -> None:
         super().__init__()
         self.database, self.name = database, header.name
-        self.worker = f"{platform.node()} {os.getpid()} {secrets.token_hex(4)}"
+        self.worker = f"{platform.node()} {os.getpid()} {_numbering()}-{secrets.token_hex(4)}"
         self.steering = Steering()
         self.listeners: list[Any] = []
         """Called with every event of another process."""
+        self._process = os.getpid()
         self._search: Search = weakref.proxy(search)
         self._events = events_of(search)
+        self.decoded = self._events.codec.decode
         self._seen = 0  # number of the last event that was read
         self._known = 0  # number of the last event up to which the search knows all
+        self._refused: tuple[str | None, int] = (
+            None,
+            0,
+        )  # the last claim, if others had it, and what was read then
         self._late = set[int]()  # own events that are repeated, because others came before them
         self._repeated: Event | None = None  # the event that the search repeats now
-        self._learnt: Mapping[str, Any] | None = None  # what was learnt after that event, if it is known
         self._consumed: Event | None = None  # the event that said so
         self._owners: dict[int, str] = {}  # of proposals
         self._takeovers: dict[int, int] = {}
@@ -97,7 +102,16 @@ class RunLog(Log):
         if self.broken is not None:
             raise StorageError(self.broken)
         try:
+            if os.getpid() != self._process:
+                raise StorageError("the search was opened before this process was forked: open it again here")
             number = self.database.append(self.name, self.worker, kind, body, claim)
+            if (number or math.inf) <= self._seen or (
+                claim is not None and (claim, self._seen) == self._refused
+            ):
+                raise StorageError(
+                    f"{self.database.where} is damaged: events of run {self.name!r} are missing"
+                )
+            self._refused = claim if number is None else None, self._seen
             self._known += number == self._known + 1
             return number
         except (StorageError, TypeError, ValueError) as error:
@@ -106,7 +120,7 @@ class RunLog(Log):
                 lost = (
                     f"the reward {body['reward']!r} of {body['leaf']} was not written: tell it after resuming"
                 )
-            self.broken = f"{error}. Everything before is safe; {lost}"
+            self.broken = f"{error}; {lost}"
             raise StorageError(self.broken) from error
         except BaseException as error:
             self._break(error)
@@ -133,87 +147,28 @@ class RunLog(Log):
             self._break(error)
             raise
 
-    def asked(self, proposal: Proposal, draws: int | None, note: Any = None) -> int | None:
-        if self._repeated is not None:
+    def write(self, kind: str, *about: Any, **body: Any) -> int | None:
+        if self._repeated is not None and (kind != "learnt" or self.learnt is not None):
             return self._repeated.number
-        claim = None if draws is None else f"ask {draws}"
-        number = self._append("ask", {**self._events.ask(proposal), "note": note_to_json(note)}, claim)
+        body, claim = self._events.written(kind, *about, **body)
+        number = self._append(kind, body, claim)
+        if number is None and kind == "tell":
+            again = {"ask": body["ask"], "again": body["reward"], "note": body["note"]}
+            self._append("note", {"note": {"told again": again}})
         if number is None:
             return None
-        self._owners[number] = self.worker
-        return None if self._events.in_order and self._is_late(number) else number
-
-    def _is_late(self, number: int) -> bool:
-        """Whether others have written what comes before an own event: then it is repeated in its turn."""
-        if number > self._known:
-            self._late.add(number)
-        return number > self._known
-
-    def told(
-        self,
-        evaluation: Evaluation,
-        proposal: Proposal | None,
-        outcome: Any,
-        note: Any,
-        by_leaf: bool = False,
-    ) -> bool:
-        if self._repeated is not None:
-            return True
-        asked = None if proposal is None or proposal.number < 0 else proposal.number
-        body = {"ask": asked, **self._events.tell(evaluation, proposal, outcome), "note": note_to_json(note)}
-        body |= {"by_leaf": True} if by_leaf else {}
-        claim = None if asked is None else f"told {asked}"
-        if (number := self._append("tell", body, claim)) is not None:
-            return not self._is_late(number)
-        again = {"ask": asked, "again": body["reward"], "note": body["note"]}
-        self._append("note", {"note": {"told again": again}})
-        return False
-
-    def forgotten(self, proposal: Proposal, again: bool, note: Any, leaf: State = None) -> bool:
-        if self._repeated is not None:
-            return True
-        failed = None if leaf is None else self._events.codec.encode(leaf)
-        body = {"ask": proposal.number, "again": again, "failed": failed, "note": note_to_json(note)}
-        return self._append("forget", body, f"told {proposal.number}") is not None
-
-    def untold(self, leaf: State, again: bool, note: Any) -> None:
-        if self._repeated is None:
-            encoded = self._events.codec.encode(leaf)
-            self._append("untell", {"leaf": encoded, "again": again, "note": note_to_json(note)})
-
-    def settled(self, exhausted: bool) -> None:
-        if self._repeated is None:
-            self._append("settle", {"exhausted": exhausted})
-
-    def learning(self) -> Mapping[str, Any] | None:
-        return self._learnt
-
-    def learnt(self, covariance: Covariance, noise: float) -> None:
-        if self._learnt is None:
-            values = [parameter.value for parameter in covariance.hyperparameters]
-            self._append("learnt", {"values": values, "noise": noise})
-
-    def noted(self, note: Any) -> None:
-        self._append("note", {"note": note_to_json(note)})
+        if kind == "ask":
+            self._owners[number] = self.worker
+        if number > self._known and (kind == "tell" or (kind == "ask" and self._events.in_order)):
+            self._late.add(number)  # others have written what comes before it: it is repeated in its turn
+            return None
+        return number
 
     def begun(self, budget: float, rules: Mapping[str, Any], lost_after: float | None) -> None:
         self._lost_after = LOST_AFTER if lost_after is None else lost_after
         self._heart.every(min(_BEAT, self._lost_after / _BEATS))
         self.began = self._append("run", {"budget": math.ceil(budget), "stop": dict(rules)}) or 0
         self.catch_up()
-
-    def ended(self, reason: str) -> None:
-        self._append("end", {"stopped": reason, "best": self._events.best()})
-
-    def decoded(self, leaf: Any) -> State:
-        """A leaf as it is stored, or as a user writes it."""
-        return self._events.codec.decode(leaf)
-
-    def answer(self, request: int, refused: str | None) -> bool:
-        """Say what becomes of a request; false if another process has said so already."""
-        return (
-            self._append("answer", {"request": request, "refused": refused}, f"request {request}") is not None
-        )
 
     def close(self) -> None:
         """Leave the run: its other processes take over what is pending here."""
@@ -239,7 +194,7 @@ class RunLog(Log):
             learnt = follower if follower is not None and follower.kind == "learnt" and not own else None
             # Nothing is learnt after the last event if its process is about to, or has died before it could.
             is_open = own or (follower is None and not self._is_alive(event.worker))
-            self._learnt = None if is_open else {} if learnt is None else learnt.body
+            self.learnt = None if is_open else {} if learnt is None else learnt.body
             self._consumed = learnt
             self._repeat(event)
             for listener in () if own else self.listeners:
@@ -256,7 +211,7 @@ class RunLog(Log):
                 self._take_notice(event)
                 self._events.repeat(event)
         finally:
-            self._repeated = self._learnt = None
+            self._repeated = self.learnt = None
 
     @contextmanager
     def _explaining(self, event: Event) -> Iterator[None]:
@@ -326,9 +281,9 @@ def is_alive(worker: str, silence: Mapping[str, float], lost_after: float = LOST
     """Whether a process is at work: it has not left, is not silent for too long, and exists if it is here."""
     if silence.get(worker, math.inf) > lost_after:
         return False
-    host, process, _ = worker.rsplit(" ", 2)
-    if host != platform.node() or sys.platform == "win32":  # where a signal of 0 would end the process
-        return True
+    host, process, here = worker.rsplit(" ", 2)
+    if host != platform.node() or here.partition("-")[0] != _numbering() or sys.platform == "win32":
+        return True  # on Windows a signal of 0 would end the process
     try:
         os.kill(int(process), 0)
     except ProcessLookupError:
@@ -336,6 +291,15 @@ def is_alive(worker: str, silence: Mapping[str, float], lost_after: float = LOST
     except (OSError, ValueError):  # of another user
         pass
     return True
+
+
+@cache
+def _numbering() -> str:
+    """Which processes share the numbers of processes: containers with one host name need not."""
+    with suppress(OSError):
+        boot, numbers = Path("/proc/sys/kernel/random/boot_id").read_text(), Path("/proc/self/ns/pid").stat()
+        return hashlib.sha256(f"{boot}{numbers.st_ino}".encode()).hexdigest()[:8]
+    return ""
 
 
 def _leave(heart: "_Heart", database: Database) -> None:

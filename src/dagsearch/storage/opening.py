@@ -2,13 +2,14 @@
 
 import json
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from dagsearch._internal.threads import one_thread
 from dagsearch.errors import StorageError
 from dagsearch.problem import Problem, has_costly_steps
-from dagsearch.storage.database import Header, database_of
+from dagsearch.storage.database import database_of
 from dagsearch.storage.fingerprint import check_same, fingerprint, settings_of
 from dagsearch.storage.log import RunLog
 
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
 
 Storage = str | PathLike[str]
 """A path, or a URL ``postgresql://…``."""
-# What the settings of a run hold.
-_SETTINGS = {"made_by": str, "arguments": dict, "given": list, "parts": dict, "leaves": dict, "seed": int}
 
 
 @one_thread()  # as in the run itself
@@ -49,7 +48,7 @@ def attach(
     settings, problem = settings_of(search, made_by, arguments), fingerprint(search.space)
     database = database_of(storage, write=True)
     try:
-        header = _checked(database.begin(name, __version__, problem, settings), database.where)
+        header = database.begin(name, __version__, problem, settings)
         check_same(header, search, database.where)
         search.seed = header.settings["seed"]
         log = RunLog(search, database, header)
@@ -62,22 +61,10 @@ def attach(
     search.data.continue_clock()
 
 
-def _checked(header: Header, where: str) -> Header:
-    """The same header; raises if it was damaged."""
-    settings = header.settings if isinstance(header.settings, dict) else {}
-    sound = all(isinstance(settings.get(name), kind) for name, kind in _SETTINGS.items())
-    if not sound or not isinstance(header.problem, dict):
-        raise StorageError(f"{where} is damaged: the settings of run {header.name!r} were changed")
-    return header
-
-
 def has_begun(storage: Storage, name: str | None = None) -> bool:
     """Whether storage has the run."""
-    database = database_of(storage, write=True)
-    try:
+    with closing(database_of(storage, write=True)) as database:
         return database.find(name) is not None
-    finally:
-        database.close()
 
 
 @one_thread()
@@ -85,11 +72,8 @@ def resume(
     kind: type["Search"], storage: Storage, problem: Problem, name: str | None, given: Mapping[str, Any]
 ) -> "Search":
     """The search of a run, composed as it was, after all events of the run."""
-    database = database_of(storage)
-    try:
-        header = _checked(database.run(name), database.where)
-    finally:
-        database.close()
+    with closing(database_of(storage)) as database:
+        header = database.run(name)
     settings = header.settings
     makers: dict[str, Callable[..., Search]] = {kind.__name__: kind}
     if not has_costly_steps(problem):

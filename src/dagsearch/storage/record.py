@@ -203,16 +203,12 @@ class Record(Steering):
 
     def begin(self, header: Header) -> None:
         """Take the header of a run."""
-        try:
-            leaves, self.begun = header.settings["leaves"], header.created
-            self.problem, self.made_by = header.problem["type"], header.settings["made_by"]
-            self.version = header.version
-            self.form, self.minimized = leaves.get("form"), bool(leaves.get("minimize"))
-            self.game, self.steps = bool(leaves.get("game")), leaves.get("steps") is True
-            labels = leaves.get("labels")
-            self.labels = list(map(str, labels)) if isinstance(labels, list) else None
-        except (TypeError, LookupError, AttributeError) as error:
-            raise StorageError(f"the settings of run {header.name!r} are malformed ({error!r})") from error
+        leaves, self.begun, self.version = header.settings["leaves"], header.created, header.version
+        self.problem, self.made_by = str(header.problem.get("type")), header.settings["made_by"]
+        self.form, self.minimized = leaves.get("form"), bool(leaves.get("minimize"))
+        self.game, self.steps = bool(leaves.get("game")), leaves.get("steps") is True
+        labels = leaves.get("labels")
+        self.labels = list(map(str, labels)) if isinstance(labels, list) else None
 
     def _on_ask(self, event: Event) -> None:
         leaf, moves = event.body.get("leaf"), event.body.get("moves")

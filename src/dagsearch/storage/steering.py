@@ -67,10 +67,13 @@ class Steering:
             self.rules = {name: value for name, value in body["stop"].items() if is_finite(value)}
         elif event.kind == "request":
             self._take(event, body["action"], body.get("value"), spent)
-        elif event.kind == "answer" and (request := self.requests.get(body["request"])) is not None:
-            refused = body["refused"]
+        elif (
+            event.kind in ("answer", "ask")
+            and (asked := self.requests.get(body.get("request", 0))) is not None
+        ):
+            refused = body.get("refused")
             answer = "done" if refused is None else str(refused)
-            self.requests[body["request"]] = request._replace(answer=answer, refused=refused is not None)
+            self.requests[body["request"]] = asked._replace(answer=answer, refused=refused is not None)
 
     def _take(self, event: Event, action: Any, value: Any, spent: float) -> None:
         answer, refused = None if action == "propose" else "done", False

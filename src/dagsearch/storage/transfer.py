@@ -2,10 +2,12 @@
 
 import json
 from collections.abc import Iterable, Iterator
+from contextlib import closing
+from os import PathLike
 from typing import Any
 
 from dagsearch.errors import StorageError
-from dagsearch.storage.database import Database, Event, Header
+from dagsearch.storage.database import Database, Event, Header, database_of
 
 
 def exported(database: Database, header: Header) -> Iterator[str]:
@@ -15,10 +17,13 @@ def exported(database: Database, header: Header) -> Iterator[str]:
         yield json.dumps(event._asdict())
 
 
-def imported(database: Database, lines: Iterable[str], name: str | None = None) -> tuple[Header, int]:
+def imported(
+    storage: str | PathLike[str], lines: Iterable[str], name: str | None = None
+) -> tuple[Header, int, str]:
     """Write exported lines to a new run, named as before or as ``name`` says.
 
-    Returns the run and its number of events. Nothing is written unless all lines are well-formed.
+    Returns the run, its number of events, and how its database is called. Nothing is written, and no
+    database made, unless all lines are well-formed.
     """
     rows = [_decoded(number, line) for number, line in enumerate(lines, start=1) if line.strip()]
     try:
@@ -29,8 +34,9 @@ def imported(database: Database, lines: Iterable[str], name: str | None = None) 
     except (LookupError, TypeError, ValueError) as error:
         raise StorageError(f"this is not an exported run ({type(error).__name__}: {error})") from error
     header = header._replace(name=header.name if name is None else name)
-    database.restore(header, events)
-    return header, len(events)
+    with closing(database_of(storage, write=True)) as database:
+        database.restore(header, events)
+    return header, len(events), database.where
 
 
 def _decoded(number: int, line: str) -> Any:
