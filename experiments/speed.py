@@ -39,10 +39,10 @@ class Figure(NamedTuple):
 
 FIGURES = {
     "subsets": Figure("784 choose 10, paper's method", "× (dsyr + dsymv of size 785)", 3.0),
-    "growth": Figure("step at 20,000 rewards, feature map", "× the step at 200 rewards", 3.0),
-    "kernel": Figure("step at 10,000 rewards, default method", "× the step at 1,000 rewards", 5.0),
+    "growth": Figure("step at 3,000 rewards, feature map", "× the step at 300 rewards", 3.0),
+    "kernel": Figure("step at 3,000 rewards, default method", "× the step at 300 rewards", 5.0),
     "digits": Figure("10 of 64 pixels, default method", "× the evaluation, LDA on 1,000 rows", 1.0),
-    "resume": Figure("resuming 2,000 evaluations, default method", "× making them", 1.0),
+    "resume": Figure("resuming 500 evaluations, default method", "× making them", 1.0),
     "uct": Figure("UCT, Tic-Tac-Toe, simulations a second", "× OpenSpiel's (at least)", 1.0),
 }
 
@@ -51,7 +51,7 @@ def run(quick: bool = False, jobs: int = 1) -> Outcome:
     """Take all measurements, in one process; ``jobs`` is not used."""
     measurements = {"subsets": subsets, "growth": growth, "kernel": kernel}
     measurements |= {"digits": digits, "resume": resume, "uct": uct}
-    repeats = 1 if quick else 5
+    repeats = 1 if quick else 3
     rows = []
     with one_thread():
         for search in (Search.paper(cheap_subsets(9, 3)), Search.default(cheap_subsets(64, 10))):
@@ -119,20 +119,20 @@ def subsets(quick: bool) -> float:
         lambda: [dsyr(-1e-9, dsymv(1.0, matrix, vector), a=matrix, overwrite_a=True) for _ in range(200)]
     )
     search = Search.paper(problem, beta=0.5, noise=1e-4, standardize=20, seed=SEED)
-    return step_seconds(search, 60 if quick else 1_200) / (floor / 200)
+    return step_seconds(search, 60 if quick else 600) / (floor / 200)
 
 
 def growth(quick: bool) -> float:
-    """A step with a feature map, as rewards grow by a factor of 100."""
+    """A step with a feature map, as rewards grow by a factor of 10."""
     problem = cheap_subsets(100, 10)
     search = Search.paper(problem, covariance=Overlap.of(problem), seed=SEED)
-    return _grown(search, *((30, 60) if quick else (200, 20_000)))
+    return _grown(search, *((30, 60) if quick else (300, 3_000)))
 
 
 def kernel(quick: bool) -> float:
     """A step of the default search, as rewards grow by a factor of 10."""
     search = Search.default(cheap_subsets(100, 10), seed=SEED)
-    return _grown(search, *((30, 60) if quick else (1_000, 10_000)))
+    return _grown(search, *((30, 60) if quick else (300, 3_000)))
 
 
 def _grown(search: Search, small: int, large: int) -> float:
@@ -161,7 +161,7 @@ def resume(quick: bool) -> float:
     """Resuming a stored run over making it."""
     problem = cheap_subsets(64, 10)
     with tempfile.TemporaryDirectory() as folder:
-        path, count = Path(folder, "run.db"), 50 if quick else 2_000
+        path, count = Path(folder, "run.db"), 50 if quick else 500
         search = Search.default(problem, seed=SEED, storage=path)
         made = seconds_of(lambda: search.run(count))
         search.close()

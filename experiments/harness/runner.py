@@ -42,6 +42,11 @@ _PACKAGES = (
     "linear_operator",
     "mlxtend",
     "open_spiel",
+    "llvmlite",
+    "psycopg",
+    "pgserver",
+    "simpy",
+    "pandas",
 )
 
 

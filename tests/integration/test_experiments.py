@@ -138,20 +138,6 @@ def test_a_folder_that_cannot_be_written_is_refused_before_the_work(out, tmp_pat
     assert capsys.readouterr().err.startswith("python -m experiments reproduce: error:")
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ["counts", "--data", "x"],
-        ["synthetic", "--weights", "x"],
-        ["tictactoe", "--device", "cuda"],
-        ["max", "--dataset", "digits"],
-        ["mnist", "--dataset", "digits", "--weights", "x"],
-        ["mnist", "--dataset", "digits", "--save-weights", "x"],
-    ],
-)
-def test_options_that_would_be_ignored_are_refused(arguments, tmp_path, capsys):
-    assert main(["reproduce", *arguments, "--quick", "--out", str(tmp_path)]) == 1
-    assert f"{arguments[0]} does not accept --" in capsys.readouterr().err
 
 
 # Each experiment, small -----------------------------------------------------------------------------
@@ -395,19 +381,6 @@ def test_the_claims_table_states_the_committed_figures():
         assert figure in page, f"{claim}: {figure}"
 
 
-def test_the_pages_state_the_committed_shares_of_optimal_moves():
-    games, reproduction = (
-        " ".join((ROOT / "docs" / f"{page}.md").read_text().split()) for page in ("games", "reproduction")
-    )
-    share = {
-        (row.method, row.step): f"{row.value:.3f}" for row in read_rows(ROOT / "results" / "moves.csv.gz")
-    }
-    ours, theirs, solver = "SearchPlayer", "OpenSpiel's UCT", "OpenSpiel's UCT with its solver"
-    assert f"{share[ours, 50]} of them at 50 roll-outs and in {share[ours, 100]} at 100" in games
-    assert f"solver: {share[solver, 50]} and {share[solver, 100]}; without: {share[theirs, 50]}" in games
-    assert f"without: {share[theirs, 50]} and {share[theirs, 100]})" in games
-    assert f"{share['UCT', 50]} and theirs {share[theirs, 50]} with 50" in reproduction
-    assert f"{share['UCT', 200]} and {share[theirs, 200]} with 200" in reproduction
 
 
 def test_the_correlated_fold_makes_the_difference_that_the_page_states():
