@@ -1,12 +1,10 @@
 """Figures in the text of pages, outside of tables that a command writes, from the stored results."""
 
 import json
-import re
 from collections import Counter
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 from experiments.gallery import frame, passes
 from experiments.harness.runner import best_setting, read_rows
@@ -22,8 +20,6 @@ def text_of(path):
 
 def curves(name):
     return {method: curve for method, (_, curve) in best_setting(read_rows(RESULTS / name)).items()}
-
-
 
 
 def test_figures_in_the_text_of_the_reproduction():
@@ -62,12 +58,6 @@ def test_the_prior_on_the_maximum_makes_no_difference_on_the_synthetic_problem()
         assert f"{gap.mean():+.3f} ± {error:.3f} at β = {beta}" in page
 
 
-
-
-
-
-
-
 def test_the_text_of_costly_steps_says_what_the_runs_of_the_passes_say():
     page, runs = text_of("docs/costly.md"), frame.read(GALLERY / "passes")
     own = np.mean([run.own_seconds / len(run.best) for run in runs if run.method == passes.OURS])
@@ -86,8 +76,6 @@ def test_the_text_of_costly_steps_says_what_the_runs_of_the_passes_say():
         assert ours > max(frame.at(means, other, count)[0] for other in others)
     assert "After 250 passes, 1.03 was the aim and is missed" in about
     assert frame.at(means, passes.OURS, 250)[0] < 1.03
-
-
 
 
 def test_batches_in_the_text():
@@ -130,8 +118,6 @@ def test_costs_and_attacks_of_storage():
     assert f"takes {pending['milliseconds of an ask']:.1f} ms" in page
     busy = 60e3 / pending["milliseconds of an ask"]
     assert f"about {round(busy, -2):,.0f} workers" in page
-
-
 
 
 def test_shares_of_optimal_moves():

@@ -1,4 +1,4 @@
-"""Every experiment of ``python -m experiments``, small; the pages with the committed results; their origin."""
+"""Every experiment of ``python -m experiments``, small; the pages with the committed results."""
 
 import json
 import re
@@ -29,7 +29,7 @@ SMALL = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("command", "name"), SMALL)
-def test_an_experiment_runs_and_says_where_its_numbers_come_from(command, name, tmp_path, monkeypatch, capsys):
+def test_an_experiment_runs_and_names_its_commit(command, name, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(beyond, "GAME_STEPS", (25, 50))
     monkeypatch.setattr(beyond, "SLEEP", 0.001)
     assert main([command, name, "--quick", "--jobs", "1", "--out", str(tmp_path)]) == 0

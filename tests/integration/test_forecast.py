@@ -32,4 +32,3 @@ def test_coverage_is_measured_from_the_rewards_in_the_file(rows):
     assert again == [row for row in kept if row.method == SHIPPED]
     assert {row.method for row in rows} == {"reward", "prediction", SHIPPED, OTHERS}
     assert len(FITTED.hazard) + len(FITTED.size) == 9
-
