@@ -188,7 +188,9 @@ def _composed(method: str, number: int) -> Search:
 # The tables of docs/beyond.md and docs/runs.md ------------------------------------------------------------
 
 
-def means(rows: Sequence[Row], steps: Sequence[int], digits: int, head: str = "at") -> str:
+def means(
+    rows: Sequence[Row], steps: Sequence[int], digits: int, head: str = "at", first: str = "method"
+) -> str:
     """Mean of every method after some numbers of evaluations; over all splits of the digits."""
     found: dict[str, list[Curve]] = {}
     for (method, _), curve in curves(rows).items():
@@ -197,4 +199,4 @@ def means(rows: Sequence[Row], steps: Sequence[int], digits: int, head: str = "a
     for method, each in found.items():
         at = (np.mean([curve.mean[curve.at(step)] for curve in each]) for step in steps)
         lines.append([method, *(f"{value:.{digits}f}" for value in at)])
-    return table(["method", *(f"{head} {step}" for step in steps)], lines)
+    return table([first, *(f"{head} {step}" for step in steps)], lines)

@@ -25,7 +25,7 @@ def tables(folder: Path) -> dict[str, str]:
         "digits": beyond.means(rows["digits"], (50, 100, 200), 4),
         "tictactoe": beyond.means(rows["tictactoe"], (50, 75, 100, 150, 200), 3),
         "mnist": beyond.means(rows["mnist"], (100, 200, 400, 800, 1200), 3),
-        "batches": beyond.means(batches, (50, 100, 160, 200), 4),
+        "batches": beyond.means(batches, (50, 100, 160, 200), 4, first="mean of three splits"),
         "selection": _selection(found),
         "overhead": _overhead(found),
         "standings": _standings(rows["selection"]),
