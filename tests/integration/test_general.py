@@ -637,5 +637,3 @@ def test_the_command_refuses_what_it_does_not_know(tmp_path, capsys):
     assert "there is no method 'magic'; there are dagsearch, " in capsys.readouterr().err
     assert main([*command, "--problems", "chess"]) != 0
     assert "there is no problem 'chess'" in capsys.readouterr().err
-    assert main(["benchmark", "synthetic", "--quick", "--seeds", "2", "--out", str(tmp_path)]) != 0
-    assert "synthetic does not accept --seeds" in capsys.readouterr().err
