@@ -108,6 +108,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (ExperimentError, ModuleNotFoundError, ValueError, OSError) as error:
         print(f"python -m experiments {options.command}: error: {error}", file=sys.stderr)
         return 1
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return 130  # the shell's code for it
     summary = getattr(import_module(run.__module__), "summary", means)
     print(summary(outcome))
     print("wrote", *written, sep="\n  ")
