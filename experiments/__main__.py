@@ -1,18 +1,139 @@
-"""``python -m experiments COMMAND``, in a clone: the paper's experiments, benchmarks, games, the gallery."""
+"""``python -m experiments COMMAND``, in a clone: the paper's experiments, benchmarks, games, the gallery.
 
+One table says which experiments there are. Each has a function ``run(quick=..., jobs=..., **options)`` that
+returns an :class:`~experiments.harness.runner.Outcome`, which the one writer writes.
+"""
+
+import argparse
+import os
 import sys
 from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any, NamedTuple
 
-from dagsearch.cli.entry import run_one_of
-from experiments.commands import arena, benchmark, gallery, reproduce, truth
+from experiments.harness.runner import ExperimentError, Outcome
+from experiments.harness.runner import summary as means
+
+
+class Experiment(NamedTuple):
+    """An experiment that a command runs."""
+
+    where: str
+    """Module and function that run it."""
+    about: str
+    """What it measures, and what it needs."""
+    takes: tuple[str, ...] = ()
+    """Its options beside those of every experiment."""
+    folder: str = ""
+    """Where its results are, if not in the command's own folder."""
+
+
+_NETWORK = ("data", "weights", "device")
+_GAMES = ("games", "player", "against", "simulations", "count", "opening", "seed", "name")
+_PAPER = {
+    "max": Experiment("paper.maximum:run", "the maximum of three Gaussians"),
+    "synthetic": Experiment("paper:section_4_1", "section 4.1"),
+    "tictactoe": Experiment("paper:section_4_2", "section 4.2"),
+    "mnist": Experiment("paper:section_4_3", "section 4.3, with '.[mnist]'", (*_NETWORK, "save_weights")),
+    "digits": Experiment("paper:section_4_3_by_digits", "section 4.3 with scikit-learn's digits"),
+    "counts": Experiment("paper.counts:run", "every count in the text"),
+    "moves": Experiment("paper.moves:run", "optimal moves of Tic-Tac-Toe beside OpenSpiel's ('.[games]')"),
+    "correlated": Experiment("paper.correlated:run", "the maximum of correlated children"),
+    "steps": Experiment("paper.steps:run", "Tic-Tac-Toe with the Brownian step as printed"),
+    "references": Experiment("paper.references:run", "accuracies of known subsets of pixels", _NETWORK),
+}
+_BENCHMARKS = {
+    "synthetic": Experiment("benchmarks.beyond:synthetic", "15 choose 5", folder="beyond"),
+    "digits": Experiment("benchmarks.beyond:digits", "10 of 64 pixels", folder="beyond"),
+    "mnist": Experiment("benchmarks.beyond:mnist", "10 of 784 pixels, with '.[mnist]'", _NETWORK, "beyond"),
+    "tictactoe": Experiment("benchmarks.beyond:tictactoe", "against a perfect opponent", folder="beyond"),
+    "batches": Experiment("benchmarks.beyond:batches", "eight evaluations at once", folder="beyond"),
+    "selection": Experiment("benchmarks.selection:run", "selectors on twelve tables", folder="beyond"),
+    "general": Experiment(
+        "general:run", "every kind of choice", ("methods", "problems", "seeds", "keep"), "general"
+    ),
+    "speed": Experiment("speed:run", "what a step costs, as ratios within one run", folder="speed"),
+    "forecast": Experiment("benchmarks.forecast:run", "how often forecasts hold", folder="forecast"),
+    "arena": Experiment("arena:run", "players of a game against each other ('.[games]')", _GAMES, "arena"),
+}
+_TRUTH = {
+    "search": Experiment("truth.search:run", "intervals of searches, on problems that nothing was fitted on"),
+    "selection": Experiment("truth.selection:run", "scores of the selector on 14 real tables ('.[truth]')"),
+    "pairs": Experiment("truth.pairs:run", "effects of parts and pairs where they are known"),
+}
+COMMANDS = {
+    "reproduce": ("run an experiment of the paper", "results", _PAPER),
+    "benchmark": ("compare dagsearch with other methods, and measure its speed", "results", _BENCHMARKS),
+    "truth": ("measure how often what the library states is true", "results/truth", _TRUTH),
+}
+"""What each command does, its folder, and its experiments."""
+
+OPTIONS: dict[str, dict[str, Any]] = {
+    "data": {"type": Path, "metavar": "DIR", "help": "folder with the four MNIST files"},
+    "weights": {"type": Path, "metavar": "FILE", "help": "weights of a trained network (.npz)"},
+    "device": {"choices": ("cuda", "cpu"), "help": "where the network runs (default: cpu)"},
+    "save_weights": {"type": Path, "metavar": "FILE", "help": "write the weights of the trained network"},
+    "methods": {"nargs": "+", "help": "only these (default: all)"},
+    "problems": {"nargs": "+", "help": "only these (default: all)"},
+    "seeds": {"type": int, "help": "runs of a method on a problem"},
+    "keep": {"type": Path, "metavar": "DIR", "help": "take what is not run now from these results"},
+    "games": {"nargs": "+", "metavar": "GAME", "help": "OpenSpiel's names, such as 'hex(board_size=5)'"},
+    "player": {"help": "who plays: grave-ahead, grave, rave, paper, mcts or mcts-solver"},
+    "against": {"nargs": "+", "help": "against whom, of the same"},
+    "simulations": {"type": int, "help": "roll-outs per move"},
+    "count": {"type": int, "help": "games per opponent"},
+    "opening": {"type": int, "help": "random moves at the start"},
+    "seed": {"type": int, "help": "random seed"},
+    "name": {"help": "name of the files"},
+}
+"""Options that some experiments take."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run an experiment; returns the exit code."""
+    options = _parser().parse_args(arguments)
+    if options.command == "gallery":
+        print(import_module("experiments.gallery.frame").listed())
+        return 0
+    chosen: Experiment = COMMANDS[options.command][2][options.name_of_experiment]
+    given = {name: getattr(options, name) for name in chosen.takes if getattr(options, name) is not None}
+    module, function = chosen.where.split(":")
+    out = options.out or Path(COMMANDS[options.command][1], chosen.folder)
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        run = getattr(import_module(f"experiments.{module}"), function)
+        outcome: Outcome = run(quick=options.quick, jobs=options.jobs, **given)
+        written = outcome.write(out)
+    except (ExperimentError, ModuleNotFoundError, ValueError, OSError) as error:
+        print(f"python -m experiments {options.command}: error: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return 130  # the shell's code for it
+    summary = getattr(import_module(run.__module__), "summary", means)
+    print(summary(outcome))
+    print("wrote", *written, sep="\n  ")
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
     about = "Experiments with dagsearch: what the documentation reports, by commands that anyone can run."
-    return run_one_of(
-        (reproduce, benchmark, truth, arena, gallery), "python -m experiments", about, arguments
-    )
+    parser = argparse.ArgumentParser("python -m experiments", description=about)
+    commands = parser.add_subparsers(dest="command", required=True)
+    for command, (purpose, folder, experiments) in COMMANDS.items():
+        names = commands.add_parser(command, help=purpose, description=purpose)
+        each = names.add_subparsers(dest="name_of_experiment", required=True, metavar="NAME")
+        for name, experiment in experiments.items():
+            one = each.add_parser(name, help=experiment.about, description=experiment.about)
+            one.add_argument("--quick", action="store_true", help="a small version, which takes seconds")
+            where = Path(folder, experiment.folder)
+            one.add_argument("--out", type=Path, metavar="DIR", help=f"folder to write to (default: {where})")
+            one.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="number of processes")
+            for option in experiment.takes:
+                one.add_argument(f"--{option.replace('_', '-')}", **OPTIONS[option])
+    commands.add_parser("gallery", help="list the applications of the gallery")
+    return parser
 
 
 if __name__ == "__main__":

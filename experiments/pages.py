@@ -9,12 +9,11 @@ from pathlib import Path
 from experiments import speed
 from experiments.benchmarks import forecast
 from experiments.benchmarks import tables as benchmarks
-from experiments.gallery import frame, passes, text
+from experiments.gallery import frame, passes
 from experiments.general import page as general
 from experiments.general.measures import Measures
 from experiments.harness import markdown
 from experiments.harness.runner import read_rows
-from experiments.speed import page as speeds
 from experiments.truth import page as truth
 from experiments.truth import pairs
 
@@ -30,14 +29,13 @@ def parts() -> dict[str, Mapping[str, str]]:
     orders = frame.read(GALLERY / "passes")
     return {
         "general.md": general.tables(found),
-        "speed.md": speeds.tables(speeds.read(RESULTS / "speed", list(speed.MEASUREMENTS))),
+        "speed.md": {"figures": speed.figures(read_rows(RESULTS / "speed" / "speed.csv.gz"))},
         "beyond.md": beyond,
         "selectors.md": beyond,
         "runs.md": beyond,
         "costly.md": {
             "passes": passes.means(orders),
             "merging": passes.merging(orders),
-            "text": text.compared(frame.read(GALLERY / "text")),
         },
         "index.md": {"front": front.format(docs="")},
         "../README.md": {"front": front.format(docs="docs/")},

@@ -5,11 +5,13 @@ It needs Chromium and Playwright, as the tests of the page do.
 
 import contextlib
 import shlex
+import shutil
 import tempfile
 from pathlib import Path
 
+from playwright.sync_api import sync_playwright
+
 from dagsearch.cli import main
-from experiments.screenshots import opened
 
 PICTURES = Path(__file__).resolve().parent.parent / "results" / "report"
 # The last command of the tutorial.
@@ -28,11 +30,16 @@ PARTS = {
 
 
 def pictures(page_file: Path) -> None:
-    """Draw the parts of a report's page."""
+    """Draw the parts of a report's page, in light colours."""
     PICTURES.mkdir(parents=True, exist_ok=True)
-    for name, (width, part) in PARTS.items():
-        with opened(page_file.as_uri(), width) as page:
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        for name, (width, part) in PARTS.items():
+            context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme="light")
+            page = context.new_page()
+            page.goto(page_file.as_uri())
             page.locator(part).screenshot(path=PICTURES / f"{name}.png")
+        browser.close()
 
 
 if __name__ == "__main__":

@@ -225,7 +225,7 @@ METHODS: dict[str, Callable[[Round, int], Answer]] = {
 # The benchmark ------------------------------------------------------------------------------------
 
 
-def run(quick: bool, jobs: int, progress: bool) -> Outcome:
+def run(quick: bool, jobs: int, progress: bool = True) -> Outcome:
     """All methods on all tables."""
     budget = 15 if quick else BUDGET
     names = list(TASKS)[1:2] if quick else list(TASKS)

@@ -2,9 +2,8 @@
 
 import argparse
 import hashlib
-import json
 import os
-import platform
+import re
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -20,7 +19,7 @@ from experiments.harness import markdown
 from experiments.harness.csv_files import read_csv, write_csv
 from experiments.harness.drawing import figure
 from experiments.harness.evaluations import BudgetSpent, Evaluations
-from experiments.harness.runner import run_tasks, versions
+from experiments.harness.runner import run_tasks, write_settings
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -29,6 +28,17 @@ if TYPE_CHECKING:
 _FIRST_SHOWN = 5
 # One colour per method in the order of a comparison, distinct for any colour vision (Okabe and Ito).
 COLOURS = ("#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+
+
+def listed() -> str:
+    """The applications, and how each is started."""
+    lines = []
+    for readme in sorted(Path(__file__).parent.glob("*/README.md")):
+        title, summary = re.split(r"\n\s*\n", readme.read_text().strip(), maxsplit=2)[:2]
+        start = f"python -m experiments.gallery.{readme.parent.name}"
+        lines += [title.lstrip("# "), "  " + " ".join(summary.split())]
+        lines += [f"  start:   {start}", f"  compare: {start} compare", ""]
+    return "\n".join([*lines, "They need: python -m pip install '.[gallery]', in a clone."])
 
 
 # The command ---------------------------------------------------------------------------------------------
@@ -187,7 +197,7 @@ def _one_run(contest: Contest, name: str, seed: int) -> Run:
 # What a comparison writes --------------------------------------------------------------------------------
 
 
-def write(folder: Path, runs: Sequence[Run], about: Mapping[str, Any], packages: Sequence[str] = ()) -> None:
+def write(folder: Path, runs: Sequence[Run], about: Mapping[str, Any]) -> None:
     """``curves.csv`` (where the best value changes), ``runs.csv`` (times) and ``comparison.json``."""
     changes = [
         (run.method, run.seed, count, f"{value:.7g}")
@@ -198,12 +208,7 @@ def write(folder: Path, runs: Sequence[Run], about: Mapping[str, Any], packages:
     write_csv(folder / "curves.csv", ("method", "seed", "evaluations", "best"), changes)
     times = [(run.method, run.seed, f"{run.wall_seconds:.3f}", f"{run.own_seconds:.3f}") for run in runs]
     write_csv(folder / "runs.csv", ("method", "seed", "wall_seconds", "own_seconds"), times)
-    content = {
-        **about,
-        "versions": versions(["numpy", *packages]),
-        "machine": f"{platform.machine()}, {os.cpu_count()} cores",
-    }
-    (folder / "comparison.json").write_text(json.dumps(content, indent=2) + "\n")
+    write_settings(folder, "comparison", about)
 
 
 def read(folder: Path) -> list[Run]:
@@ -288,10 +293,9 @@ def report(
     table: str,
     panels: Sequence[Panel],
     about: Mapping[str, Any],
-    packages: Sequence[str] = (),
 ) -> None:
     """Write the files of a comparison, print its table, and put it into the folder's README if it has one."""
-    write(folder, runs, about, packages)
+    write(folder, runs, about)
     draw(folder / "comparison.png", panels)
     publish(folder, table)
 

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.stats import rankdata
 
 from dagsearch._internal.typing import FloatArray
-from experiments.general.methods import METHODS, OURS
+from experiments.general.methods import METHODS
 from experiments.general.problems import KINDS, TASKS
 from experiments.general.runs import OWN_MS
 from experiments.harness.runner import Curve, Row, curves
@@ -31,23 +31,6 @@ class Mean(NamedTuple):
         return cls(float(values.mean()), float(error))
 
 
-class Match(NamedTuple):
-    """How often one method ended better than, like and worse than another."""
-
-    wins: int
-    ties: int
-    losses: int
-
-
-class Behind(NamedTuple):
-    """A problem on which we end behind another method by more than one standard error."""
-
-    problem: str
-    peer: str
-    gap: Mean
-    """How far, run by run."""
-
-
 class Measures:
     """Everything that tables and pictures show.
 
@@ -59,9 +42,7 @@ class Measures:
     Attributes
     ----------
     methods : list of str
-        The methods for all problems that ran.
-    guests : list of str
-        The methods for some problems that ran.
+        The methods that ran.
     problems : list of str
         The problems that all of them ran on; only these are shown.
     partly : list of str
@@ -71,8 +52,7 @@ class Measures:
     def __init__(self, rows: Iterable[Row]) -> None:
         self._curves: Mapping[tuple[str, str], Curve] = curves(rows)
         run = {method for method, _ in self._curves}
-        self.methods = [name for name, method in METHODS.items() if name in run and method.only is None]
-        self.guests = [name for name, method in METHODS.items() if name in run and method.only is not None]
+        self.methods = [name for name in METHODS if name in run]
         ran_by = {name: [m for m in self.methods if (m, name) in self._curves] for name in TASKS}
         self.problems = [name for name, ran in ran_by.items() if ran == self.methods]
         self.partly = [name for name, ran in ran_by.items() if ran and ran != self.methods]
@@ -110,28 +90,9 @@ class Measures:
         ranks = rankdata(np.round(regrets, 6), axis=0)
         return {method: Mean.of(row) for method, row in zip(self.methods, ranks, strict=True)}
 
-    def match(self, peer: str, problems: Sequence[str]) -> Match:
-        """Our runs against those of a peer with the same seed, at the end."""
-        ahead = np.round(self.regret(peer, problems) - self.regret(OURS, problems), 6)
-        return Match(int(np.sum(ahead > 0)), int(np.sum(ahead == 0)), int(np.sum(ahead < 0)))
-
-    def behind(self, peers: Sequence[str]) -> list[Behind]:
-        """Where we end behind some methods by more than one standard error of the difference."""
-        found = []
-        for problem in self.problems:
-            for peer in peers:
-                gap = Mean.of(self.regret(OURS, [problem]) - self.regret(peer, [problem]))
-                if gap.value > max(gap.error, FOUND):
-                    found.append(Behind(problem, peer, gap))
-        return found
-
     def ran_on(self, problem: str) -> list[str]:
         """The methods that ran on a problem."""
         return [method for method in self.methods if (method, problem) in self._curves]
-
-    def visited(self, guest: str) -> list[str]:
-        """The problems that a method for some problems ran on."""
-        return [problem for problem in self.problems if (guest, problem) in self._curves]
 
     def own_ms(self, method: str, problem: str) -> FloatArray:
         """Own milliseconds per evaluation of all runs."""

@@ -12,11 +12,10 @@ from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.methods import default_initial
 from dagsearch.problem import Problem
 from dagsearch.search import Search
-from experiments.general import packages, peers
+from experiments.general import peers
 from experiments.general.peers import Peer, Run, as_peer, with_noise
 from experiments.general.problems import TASKS, Instance, Scores
 from experiments.general.process import gaussian_process
-from experiments.general.spaces import Places, Space
 from experiments.general.stated import stated
 
 OURS = "dagsearch"
@@ -31,12 +30,6 @@ class Method(NamedTuple):
     """Runs it on an instance."""
     needs: Sequence[str] = ()
     """Packages that it needs."""
-    only: Callable[[Space], bool] | None = None
-    """On which points it is run; on all, if there is nothing said."""
-
-    def takes(self, instance: Instance) -> bool:
-        """Whether it is run on an instance."""
-        return self.only is None or self.only(instance.space)
 
 
 class _Timed:
@@ -96,21 +89,14 @@ def paper(instance: Instance, budget: int, seed: int) -> Run:
     )
 
 
-def has_settings(space: Space) -> bool:
-    """Whether some places exist under conditions or are numbers."""
-    return isinstance(space, Places) and (bool(space.conditions) or space.values is not None)
-
-
 METHODS: dict[str, Method] = {
     OURS: Method(ours),
     "GP (BoTorch)": Method(as_peer(gaussian_process), ("botorch", "gpytorch", "torch")),
     "hill climbing": Method(as_peer(peers.hill_climbing)),
     "genetic": Method(as_peer(peers.genetic_algorithm)),
-    "TPE (Optuna)": Method(as_peer(packages.optuna_tpe), ("optuna",)),
+    "TPE (Optuna)": Method(as_peer(peers.optuna_tpe), ("optuna",)),
     "paper's method": Method(paper),
     "random": Method(as_peer(peers.random_search)),
-    "SMAC3": Method(as_peer(packages.smac), ("smac",), has_settings),
-    "Nevergrad": Method(as_peer(packages.nevergrad), ("nevergrad",), has_settings),
 }
 """Every method by its name in tables and on the command line."""
 

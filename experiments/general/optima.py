@@ -135,7 +135,7 @@ def write(names: Sequence[str], jobs: int) -> None:
     """Compute the scales of some problems and write the file; the others keep their lines."""
     tasks = [task for task in TASKS.values() if task.original == task.name]
     todo = [(task.name, n) for task in tasks if task.name in names for n in range(task.instances)]
-    done = run_tasks(_computed, todo, jobs, True, "instance")
+    done = run_tasks(_computed, todo, jobs)
     found = {**(scales() if FILE.exists() else {}), **dict(zip(todo, done, strict=True))}
     order = [key for task in tasks for n in range(task.instances) if (key := (task.name, n)) in found]
     cells = (

@@ -1,16 +1,15 @@
 """The tables and the picture of ``docs/general.md``."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dagsearch._internal.typing import FloatArray
 from experiments.general.measures import ALL, STANDARD, Mean, Measures
-from experiments.general.methods import OURS, has_settings
-from experiments.general.optima import scale_of
+from experiments.general.methods import OURS
 from experiments.general.problems import TASKS
-from experiments.general.runs import EARLY, MARKS
+from experiments.general.runs import MARKS
 from experiments.harness.drawing import figure
 from experiments.harness.markdown import aligned, table
 
@@ -19,42 +18,22 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 PICTURE = "![Regret against evaluations, kind by kind](../results/general/general.png)"
-PUBLISHED = {"pest": (13.5, 12.15), "ackley": (16.2, 12.1)}
-"""Best of the 48 combinations of MCBO after 100 and 200 evaluations, read off its figure; small is good."""
-BLIND = ("random", "hill climbing")
-"""Methods without a model, behind which ours should not end."""
 STYLES = {
     OURS: ("#D55E00", "-"),
     "GP (BoTorch)": ("#0072B2", "-"),
     "hill climbing": ("#009E73", "--"),
     "genetic": ("#CC79A7", "-."),
     "TPE (Optuna)": ("#E69F00", "--"),
-    "Nevergrad": ("#F0E442", "--"),
     "paper's method": ("#56B4E9", ":"),
     "random": ("#000000", ":"),
-    "SMAC3": ("#999999", "--"),
 }
 """Colour (Okabe and Ito: distinct for any colour vision) and line of each method."""
 
 
 def tables(found: Measures) -> dict[str, str]:
     """The tables and the picture of the page, by name."""
-    makers: dict[str, Callable[[Measures], str]] = {
-        "ranks": _ranks,
-        "regret": _regret,
-        "budget": _budget,
-        "problems": _problems,
-    }
-    if OURS in found.methods:
-        makers |= {
-            "behind": _behind,
-            "classes": _classes,
-            "against": _against,
-            "published": _published,
-            "partly": _partly,
-        }
-    makers["settings"] = _settings
-    makers["time"] = _time
+    makers = {"ranks": _ranks, "regret": _regret, "budget": _budget, "problems": _problems}
+    makers |= {"partly": _partly, "time": _time}
     return {"picture": PICTURE, **{name: make(found) for name, make in makers.items()}}
 
 
@@ -110,56 +89,6 @@ def _problems(found: Measures) -> str:
     return table(["problem", "choices", "evaluations", *found.methods], rows)
 
 
-def _against(found: Measures) -> str:
-    peers = [method for method in found.methods if method != OURS]
-    rows = []
-    for group, problems in found.groups.items():
-        matches = [found.match(peer, problems) for peer in peers]
-        rows.append([_group(group, problems), *(f"{m.wins} / {m.ties} / {m.losses}" for m in matches)])
-    return table([f"{OURS}: wins / ties / losses against", *peers], rows)
-
-
-def _behind(found: Measures) -> str:
-    peers = [peer for peer in BLIND if peer in found.methods]
-    rows = [
-        [f"`{one.problem}`", one.peer, f"{one.gap.value:.3f} ± {one.gap.error:.3f}"]
-        for one in found.behind(peers)
-    ]
-    return table(["problem", "behind", "by"], rows or [["none", "", ""]])
-
-
-def _classes(found: Measures) -> str:
-    rows = []
-    for name in found.problems:
-        twin = TASKS[name].same
-        if twin in found.problems and TASKS[name].make(0).own is not None:
-            cells = []
-            for step in (*MARKS[:2], None):
-                own, named = found.regret(OURS, [name], step), found.regret(OURS, [twin], step)
-                gap = Mean.of(own - named)
-                cells.append(f"{own.mean():.3f} / {named.mean():.3f} ({gap.value:+.3f} ± {gap.error:.3f})")
-            rows.append([f"`{twin}`", *cells])
-    return table(["class / by `choose` (difference)", *(f"at {m}" for m in MARKS[:2]), "at the end"], rows)
-
-
-def _settings(found: Measures) -> str:
-    """Conditional and numeric problems, with the methods that are only for these, where they ran."""
-    methods, rows = [*found.methods, *found.guests], []
-    visited = {name for guest in found.guests for name in found.visited(guest)}
-    for problem in found.problems:
-        if problem not in visited and not has_settings(TASKS[problem].make(0).space):
-            continue
-        for step in (EARLY, None):
-            ran = [method in found.methods or problem in found.visited(method) for method in methods]
-            means = [
-                found.regret(method, [problem], step).mean() if known else np.inf
-                for method, known in zip(methods, ran, strict=True)
-            ]
-            texts = _best_bold(means, [f"{mean:.3f}" if np.isfinite(mean) else "–" for mean in means])
-            rows.append([f"`{problem}`", f"at {step}" if step else "at the end", *texts])
-    return table(["mean regret", "", *methods], rows)
-
-
 def _partly(found: Measures) -> str:
     """Problems that some methods did not run on."""
     rows = []
@@ -171,35 +100,10 @@ def _partly(found: Measures) -> str:
     return table(["regret at the end", "choices", *found.methods, f"own ms of {OURS}"], rows)
 
 
-def _published(found: Measures) -> str:
-    rows = []
-    for name in (*PUBLISHED, *(f"{name}-relabelled" for name in PUBLISHED)):
-        if name not in found.problems:
-            continue
-        published = PUBLISHED[TASKS[name].relabels or name]
-        cells = [
-            " / ".join(_raw(found, method, name, step) for step in (100, 200)) for method in found.methods
-        ]
-        rows.append([f"`{name}`", " / ".join(f"{value:g}" for value in published), *cells])
-    return table(["after 100 / 200 evaluations", "MCBO's best of 48", *found.methods], rows)
-
-
-def _raw(found: Measures, method: str, problem: str, step: int) -> str:
-    """Mean of a minimised score, in its own units."""
-    curve = found.curve(method, problem)
-    if curve.steps[-1] < step:
-        return "–"
-    scale = scale_of(TASKS[problem], 0)
-    return f"{-(scale.best - curve.mean[curve.at(step)] * (scale.best - scale.random)):.2f}"
-
-
 def _time(found: Measures) -> str:
     rows = []
-    for method in (*found.methods, *found.guests):
-        problems = found.problems if method in found.methods else found.visited(method)
-        if not problems:
-            continue
-        times = {problem: found.own_ms(method, problem) for problem in problems}
+    for method in found.methods:
+        times = {problem: found.own_ms(method, problem) for problem in found.problems}
         slowest = max(times, key=lambda problem: float(times[problem].mean()))
         mean = np.concatenate(list(times.values())).mean()
         rows.append([method, f"{mean:.2f}", f"{times[slowest].mean():.2f} (`{slowest}`)"])
@@ -209,7 +113,7 @@ def _time(found: Measures) -> str:
 def summary(found: Measures) -> str:
     """The most important tables, for a terminal."""
     made = tables(found)
-    names = ("ranks", "regret", "budget", "behind", "classes", "settings", "published", "time")
+    names = ("ranks", "regret", "budget", "time")
     parts = [aligned(made[name]) for name in names if name in made]
     if found.partly:
         parts.append(f"Not run by all methods: {', '.join(found.partly)}")

@@ -3,11 +3,12 @@
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from dagsearch._internal.typing import FloatArray, IntArray
+from experiments.general.parameters import Parameter, answered
 from experiments.general.problems import Instance, Scores
 from experiments.general.spaces import Space
 from experiments.harness import peers
@@ -111,3 +112,34 @@ def genetic_algorithm(evaluate: Evaluations, space: Space, seed: int) -> None:
 def _winner(fitness: Sequence[float], rng: np.random.Generator) -> int:
     entered = rng.choice(len(fitness), ENTERED, replace=False)
     return int(max(entered, key=lambda number: fitness[number]))
+
+
+PATIENCE = 100
+"""Number of known points in a row after which a package is taken to have converged."""
+
+
+def optuna_tpe(evaluate: Evaluations, space: Space, seed: int) -> None:
+    """Optuna's default, the multivariate tree-structured Parzen estimator.
+
+    Options are categorical suggestions, made only where they exist; numbers are its integers and floats, on a
+    scale of logarithms where they are, rounded to the nearest option. Orders and subsets of fixed size
+    are made of one float per item: their order, or the k largest.
+    """
+    parameters = space.parameters()
+
+    def suggest(trial: Any) -> Any:
+        def ask(parameter: Parameter) -> Any:
+            if parameter.options is None:
+                return trial.suggest_float(parameter.name, 0.0, 1.0)
+            scale = parameter.scale
+            if scale is None:
+                return trial.suggest_categorical(parameter.name, range(parameter.options))
+            if scale.whole:
+                number = trial.suggest_int(parameter.name, int(scale.low), int(scale.high), log=scale.log)
+            else:
+                number = trial.suggest_float(parameter.name, scale.low, scale.high, log=scale.log)
+            return scale.nearest(number)
+
+        return answered(parameters, ask, space.made)
+
+    peers.tpe(evaluate, suggest, seed, patience=PATIENCE)

@@ -10,8 +10,6 @@ from experiments.harness.runner import Row, recorded_steps
 
 MARKS = (25, 50, 100)
 """Numbers of evaluations in the tables, before the end of the budget."""
-EARLY = 30
-"""Number of evaluations in the table of settings."""
 OWN_MS = "own ms"
 """What is measured besides regret, as it follows the problem's name in the file."""
 
@@ -34,5 +32,5 @@ def one_run(method: str, name: str, number: int, budget: int) -> list[Row]:
 
 
 def _steps(budget: int) -> list[int]:
-    marks = [mark for mark in (*MARKS, EARLY) if mark <= budget]
+    marks = [mark for mark in MARKS if mark <= budget]
     return sorted({*recorded_steps(budget, 1.12), *marks})

@@ -22,6 +22,7 @@ from tqdm import tqdm
 
 from dagsearch import __version__
 from dagsearch._internal.typing import FloatArray
+from experiments.harness import markdown
 from experiments.harness.csv_files import read_csv, write_csv
 
 if TYPE_CHECKING:
@@ -39,12 +40,13 @@ _PACKAGES = (
     "botorch",
     "gpytorch",
     "linear_operator",
-    "smac",
-    "ConfigSpace",
-    "nevergrad",
-    "cma",
     "mlxtend",
     "open_spiel",
+    "llvmlite",
+    "psycopg",
+    "pgserver",
+    "simpy",
+    "pandas",
 )
 
 
@@ -113,9 +115,10 @@ class Outcome:
 
 
 def write_settings(folder: Path, name: str, settings: Mapping[str, Any]) -> Path:
-    """Write the settings and the versions as JSON; returns the path."""
+    """Write the settings, seeds, commit, versions and machine as JSON; returns the path."""
     path = folder / f"{name}.json"
-    about = {"experiment": name, "seed": SEEDS, **settings, "commit": commit(), "versions": versions()}
+    about = {"experiment": name, "seed": SEEDS, **settings, "commit": commit()}
+    about |= {"versions": versions(), "machine": f"{platform.machine()}, {os.cpu_count()} cores"}
     path.write_text(json.dumps(about, indent=2) + "\n")
     return path
 
@@ -148,18 +151,18 @@ def versions(packages: Sequence[str] = _PACKAGES) -> dict[str, str]:
 
 
 def run_rounds(
-    run: Callable[..., Sequence[Row]], tasks: Sequence[tuple[Any, ...]], jobs: int, progress: bool
+    run: Callable[..., Sequence[Row]], tasks: Sequence[tuple[Any, ...]], jobs: int, progress: bool = True
 ) -> list[Row]:
     """``run(*task)`` for every task in ``jobs`` processes; rows in the order of the tasks."""
     return [row for rows in run_tasks(run, tasks, jobs, progress) for row in rows]
 
 
 def run_tasks(
-    run: Callable[..., Result], tasks: Sequence[tuple[Any, ...]], jobs: int, progress: bool, unit: str = "run"
+    run: Callable[..., Result], tasks: Sequence[tuple[Any, ...]], jobs: int, progress: bool = True
 ) -> list[Result]:
     """``run(*task)`` for every task in ``jobs`` processes; results in the order of the tasks."""
     done: dict[int, Result] = {}
-    with tqdm(total=len(tasks), disable=not progress, unit=unit) as bar:
+    with tqdm(total=len(tasks), disable=not progress, unit="run") as bar:
         if jobs == 1:
             for number, task in enumerate(tasks):
                 done[number] = run(*task)
@@ -256,6 +259,19 @@ def best_setting(rows: Iterable[Row]) -> dict[str, tuple[str, Curve]]:
         if method not in best or curve.values.mean() > best[method][1].values.mean():
             best[method] = setting, curve
     return best
+
+
+def summary(outcome: Outcome) -> str:
+    """Mean and standard error of every method with its best setting at a few steps, for a terminal."""
+    found = best_setting(outcome.rows)
+    last = max(int(curve.steps[-1]) for _, curve in found.values())
+    marks = [mark for mark in (25, 50, 100, 200, 400, 1200) if mark <= last] or [last]
+    rows = []
+    for method, (setting, curve) in found.items():
+        at = [curve.at(mark) for mark in marks]
+        cells = (f"{curve.mean[n]:.4g} ± {curve.error[n]:.2g}" if n >= 0 else "–" for n in at)
+        rows.append([method, setting, *cells])
+    return markdown.aligned(markdown.table(["method", "setting", *map(str, marks)], rows))
 
 
 def read_rows(path: Path) -> list[Row]:

@@ -23,7 +23,7 @@ def import_torch() -> Any:
         import torch
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(
-            "the MNIST experiment needs PyTorch: pip install '.[mnist]', or use --dataset digits"
+            "the MNIST experiment needs PyTorch: pip install '.[mnist]', or reproduce digits"
         ) from error
     return torch
 

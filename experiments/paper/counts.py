@@ -17,7 +17,7 @@ PAPER = {
 }
 
 
-def run() -> Outcome:
+def run(quick: bool = False, jobs: int = 1) -> Outcome:
     """Count; a row's method names what is counted, its setting is the paper's number."""
     synthetic = _states_by_paths(Synthetic(seed=0))
     problem = Synthetic(seed=0)

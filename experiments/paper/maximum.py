@@ -15,7 +15,7 @@ MEANS, VARIANCES = (0.5, 1.0, 1.5), (1.0, 0.5, 0.25)
 PRIOR = (0.0, 1.0)
 
 
-def run() -> Outcome:
+def run(quick: bool = False, jobs: int = 1) -> Outcome:
     """Moments of the approximations and of the truth, and the figure."""
     grid = np.linspace(-8.0, 10.0, 20_001)
     density = true_density(grid)

@@ -81,7 +81,7 @@ def cache_folder() -> Path:
 def _advice(folder: Path) -> str:
     return (
         f"put the four MNIST files {', '.join(CHECKSUMS)} into {folder}, or give a folder that has them "
-        "with --data DIR; --dataset digits needs no download"
+        "with --data DIR; reproduce digits needs no download"
     )
 
 

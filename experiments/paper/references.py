@@ -1,7 +1,9 @@
 """Accuracies of two known subsets of pixels, by the network whose weights are given."""
 
+from pathlib import Path
+
 from dagsearch.errors import ProblemError
-from experiments.harness.runner import Outcome, Request, Row
+from experiments.harness.runner import Outcome, Row
 from experiments.paper import convnet, mnist_data
 
 SUBSETS = {
@@ -10,15 +12,21 @@ SUBSETS = {
 }
 
 
-def run(request: Request) -> Outcome:
+def run(
+    quick: bool = False,
+    jobs: int = 1,
+    data: Path | None = None,
+    weights: Path | None = None,
+    device: str = "cpu",
+) -> Outcome:
     """Accuracy of each subset on the validation images."""
-    if request.weights is None:
+    if weights is None:
         raise ProblemError(
             "references needs --weights FILE: the weights of the network that scores the subsets"
         )
-    data = mnist_data.load(request.data)
-    net = convnet.load_weights(request.weights, request.device)
-    score = convnet.SubsetAccuracy(net, data.validation, data.validation_labels, request.device)
+    images = mnist_data.load(data)
+    net = convnet.load_weights(weights, device)
+    score = convnet.SubsetAccuracy(net, images.validation, images.validation_labels, device)
     found = score(list(SUBSETS.values()))
     rows = [Row(name, "", 0, 0, float(value)) for name, value in zip(SUBSETS, found, strict=True)]
     return Outcome(

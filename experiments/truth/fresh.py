@@ -1,11 +1,13 @@
 """Problems that what is stated is tested on: nothing was fitted or chosen on them."""
 
+from collections.abc import Callable
+from typing import NamedTuple
+
 import numpy as np
 
 from dagsearch._internal.typing import FloatArray, IntArray
-from experiments.general.problems.base import Instance
+from experiments.general.problems.base import Instance, noisy_instance
 from experiments.general.spaces import AnySize, Condition, Letters, Order, Places, Subset
-from experiments.truth.known import Known, enumerated, noisy
 
 
 def partition(number: int) -> Instance:
@@ -179,15 +181,10 @@ def solver(number: int) -> Instance:
     return Instance(space, scores)
 
 
-def smooth_field(number: int, steps: int) -> FloatArray:
-    """Rewards on a grid, those of neighbours alike."""
-    field = np.random.default_rng([number, 211, steps]).normal(size=(steps + 1, steps + 1))
-    return np.asarray(field + np.roll(field, 1, axis=0) + np.roll(field, 1, axis=1))
-
-
 def walk(number: int, steps: int) -> Instance:
     """Some steps, east or north, through a field of rewards."""
-    field = smooth_field(number, steps)
+    drawn = np.random.default_rng([number, 211, steps]).normal(size=(steps + 1, steps + 1))
+    field = drawn + np.roll(drawn, 1, axis=0) + np.roll(drawn, 1, axis=1)  # neighbours are alike
 
     def scores(points: IntArray) -> FloatArray:
         north = np.cumsum(points, axis=1)
@@ -196,20 +193,10 @@ def walk(number: int, steps: int) -> Instance:
     return Instance(Letters(steps, 2), scores)
 
 
-def best_walk(field: FloatArray) -> float:
-    """The best score, diagonal by diagonal."""
-    best = np.zeros(1)  # by the number of steps north
-    for step in range(1, len(field)):
-        before = np.full(step + 1, -np.inf)
-        before[:-1] = best
-        before[1:] = np.maximum(before[1:], best)
-        best = before + field[step - np.arange(step + 1), np.arange(step + 1)]
-    return float(best.max())
-
-
 def groups(number: int) -> Instance:
     """24 places, 3 letters: eight groups of three that count for themselves."""
-    counts, order = tables(number)
+    rng = np.random.default_rng([number, 213])
+    counts, order = rng.normal(size=(8, 3, 3, 3)), rng.permutation(24)
     whole = np.arange(8)
 
     def scores(points: IntArray) -> FloatArray:
@@ -219,30 +206,35 @@ def groups(number: int) -> Instance:
     return Instance(Letters(24, 3), scores)
 
 
-def tables(number: int) -> tuple[FloatArray, IntArray]:
-    """What each group counts, and which places are in it."""
-    rng = np.random.default_rng([number, 213])
-    return rng.normal(size=(8, 3, 3, 3)), rng.permutation(24)
+class Fresh(NamedTuple):
+    """A problem of which nothing was known before."""
+
+    budget: int
+    """Number of evaluations after which a user would stop."""
+    make: Callable[[int], Instance]
+    """The instance with a number."""
+
+    def noisy(self, budget: int) -> "Fresh":
+        """The same problem with noise."""
+        return Fresh(budget, lambda number: noisy_instance(self.make(number), number))
 
 
 FRESH = {
-    "partition": enumerated(100, partition),
-    "independent": enumerated(100, independent),
-    "colours": enumerated(120, colours),
-    "ranking": enumerated(100, ranking),
-    "joins": enumerated(80, joins),
-    "similar": enumerated(100, similar),
-    "columns": enumerated(70, columns),
-    "steering": enumerated(100, steering),
-    "valley": enumerated(70, valley),
-    "catalogue": enumerated(80, catalogue),
-    "solver": enumerated(60, solver),
-    "walk": enumerated(70, lambda number: walk(number, 12)),
-    "long-walk": Known(
-        150, lambda number: walk(number, 30), lambda number: best_walk(smooth_field(number, 30))
-    ),
-    "groups": Known(200, groups, lambda number: float(tables(number)[0].max(axis=(1, 2, 3)).sum())),
-    "ranking-noisy": noisy(enumerated(120, ranking)),
-    "catalogue-noisy": noisy(enumerated(100, catalogue)),
+    "partition": Fresh(100, partition),
+    "independent": Fresh(100, independent),
+    "colours": Fresh(120, colours),
+    "ranking": Fresh(100, ranking),
+    "joins": Fresh(80, joins),
+    "similar": Fresh(100, similar),
+    "columns": Fresh(70, columns),
+    "steering": Fresh(100, steering),
+    "valley": Fresh(70, valley),
+    "catalogue": Fresh(80, catalogue),
+    "solver": Fresh(60, solver),
+    "walk": Fresh(70, lambda number: walk(number, 12)),
+    "long-walk": Fresh(150, lambda number: walk(number, 30)),
+    "groups": Fresh(200, groups),
+    "ranking-noisy": Fresh(100, ranking).noisy(120),
+    "catalogue-noisy": Fresh(80, catalogue).noisy(100),
 }
 """Every problem by its name."""

@@ -58,8 +58,7 @@ def lines(rows: Sequence[Row]) -> list[Line]:
 
 def one_run(problem: str, number: int) -> list[Row]:
     """What is stated in one run, and what is true."""
-    known = FRESH[problem]
-    instance, budget = known.make(number), known.budget
+    instance, budget = FRESH[problem].make(number), FRESH[problem].budget
     initial = default_initial(budget)
     search = Search.default(
         stated(instance._replace(scores=with_noise(instance, number))),

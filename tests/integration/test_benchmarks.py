@@ -1,41 +1,75 @@
-"""Every benchmark of ``python -m experiments benchmark``, small, and the pages with the committed results."""
+"""Every experiment of ``python -m experiments``, small; the pages with the committed results."""
+
+import json
+import re
+from pathlib import Path
 
 import pytest
 
-from experiments import benchmarks, pages
-from experiments.benchmarks import digits, game
-from experiments.benchmarks.variants import SET_ABLATIONS
+from experiments import pages
+from experiments.__main__ import COMMANDS, main
+from experiments.benchmarks import beyond
 from experiments.harness import markdown
-from experiments.harness.runner import Request
+
+ROOT = Path(__file__).parents[2]
+SMALL = [
+    ("reproduce", "max"),
+    ("reproduce", "synthetic"),
+    ("reproduce", "steps"),
+    ("benchmark", "synthetic"),
+    ("benchmark", "digits"),
+    ("benchmark", "tictactoe"),
+    ("benchmark", "batches"),
+    ("benchmark", "selection"),
+    ("benchmark", "forecast"),
+    ("benchmark", "speed"),
+    ("truth", "search"),
+]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "name", ["synthetic", "tictactoe", "calibration", "selection", "batches", "portfolio"]
-)
-def test_benchmarks_run(name, tmp_path, monkeypatch):
-    monkeypatch.setattr(game, "STEPS", (25, 50))
-    outcome = benchmarks.run(name, Request(quick=True, progress=False))
-    assert {path.suffix for path in outcome.write(tmp_path)} == {".gz", ".json", ".png", ".pdf"}
-    assert benchmarks.summary(outcome)
+@pytest.mark.parametrize(("command", "name"), SMALL)
+def test_an_experiment_runs_and_names_its_commit(command, name, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(beyond, "GAME_STEPS", (25, 50))
+    monkeypatch.setattr(beyond, "SLEEP", 0.001)
+    assert main([command, name, "--quick", "--jobs", "1", "--out", str(tmp_path)]) == 0
+    (about,) = [json.loads(path.read_text()) for path in tmp_path.glob("*.json")]
+    assert re.fullmatch(r"[0-9a-f]{7,}|unknown", about["commit"])
+    assert {"seed", "versions", "machine"} <= about.keys()
+    assert next(tmp_path.glob("*.csv.gz")).stat().st_size > 50
+    assert "wrote" in capsys.readouterr().out
 
 
-@pytest.mark.slow
-def test_the_digits_benchmark_runs_with_all_peers():
-    outcome = digits.run(digits.Settings(runs=1, budget=25, splits=1), jobs=1, progress=False)
-    methods = {row.method for row in outcome.rows}
-    assert set(SET_ABLATIONS) <= methods
-    assert "TPE (Optuna)" in methods
-    steps = {(row.method, row.setting): row.step for row in outcome.rows}
-    assert steps["dagsearch", "split 0"] == 25
+def test_every_option_of_an_experiment_is_one_of_its_function(capsys):
+    for command, (_, _, experiments) in COMMANDS.items():
+        for name, experiment in experiments.items():
+            with pytest.raises(SystemExit) as ended:
+                main([command, name, "--help"])
+            assert ended.value.code == 0
+            shown = capsys.readouterr().out
+            assert all(f"--{option.replace('_', '-')}" in shown for option in experiment.takes)
+    with pytest.raises(SystemExit):
+        main(["benchmark", "chess"])
+    with pytest.raises(SystemExit):
+        main(["benchmark", "synthetic", "--device", "cpu"])
 
 
-def test_there_is_no_such_benchmark():
-    with pytest.raises(ValueError, match="no benchmark 'chess'"):
-        benchmarks.run("chess", Request())
+# What is committed --------------------------------------------------------------------------------------
 
 
-# The pages --------------------------------------------------------------------------------------------
+def test_every_result_names_its_commit():
+    """Or says that it was made before commits were recorded."""
+    files = [*ROOT.glob("results/**/*.json"), *ROOT.glob("experiments/gallery/*/comparison.json")]
+    assert len(files) > 20
+    recorded = re.compile(r"[0-9a-f]{7,}|not recorded; the data were last changed in [0-9a-f]{7}")
+    for path in files:
+        about = json.loads(path.read_text())
+        commit = about.get("commit") or next(iter(about.values()))["commit"]
+        assert recorded.match(commit), path
+    described = {path.with_suffix("").with_suffix("") for path in files}
+    rows = [*ROOT.glob("results/**/*.csv.gz")]
+    alone = {path.name for path in rows if path.with_suffix("").with_suffix("") not in described}
+    assert alone <= {"inclusion.csv.gz"}  # selection.json describes it
 
 
 @pytest.fixture(scope="module")
@@ -56,6 +90,3 @@ def test_every_table_has_one_place(parts):
         where = [texts[other] for other in (beyond if page in beyond else (page,))]
         for name in made:
             assert sum(text.count(f"<!-- {name} -->") for text in where) == 1, (page, name)
-    wanted = {"synthetic", "digits", "mnist", "tictactoe", "calibration", "batches", "portfolio"}
-    wanted |= {"selection", "standings", "overhead", "picture"}
-    assert {name for page in beyond for name in parts[page]} == wanted

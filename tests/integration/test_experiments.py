@@ -18,7 +18,6 @@ import pytest
 from matplotlib.image import imread
 
 import dagsearch as ds
-from experiments import paper
 from experiments.__main__ import main
 from experiments.harness.runner import (
     ExperimentError,
@@ -31,7 +30,7 @@ from experiments.harness.runner import (
     recorded_steps,
     run_rounds,
 )
-from experiments.paper import claims, convnet, maximum, mnist, mnist_data, tictactoe
+from experiments.paper import claims, convnet, counts, maximum, mnist, mnist_data, tictactoe
 from support.exact import exact_max_of_many
 from support.processes import PATIENCE, read_until, running
 
@@ -138,27 +137,11 @@ def test_a_folder_that_cannot_be_written_is_refused_before_the_work(out, tmp_pat
     assert capsys.readouterr().err.startswith("python -m experiments reproduce: error:")
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ["counts", "--data", "x"],
-        ["synthetic", "--weights", "x"],
-        ["tictactoe", "--device", "cuda"],
-        ["max", "--dataset", "digits"],
-        ["mnist", "--dataset", "digits", "--weights", "x"],
-        ["mnist", "--dataset", "digits", "--save-weights", "x"],
-    ],
-)
-def test_options_that_would_be_ignored_are_refused(arguments, tmp_path, capsys):
-    assert main(["reproduce", *arguments, "--quick", "--out", str(tmp_path)]) == 1
-    assert f"{arguments[0]} does not accept --" in capsys.readouterr().err
-
-
 # Each experiment, small -----------------------------------------------------------------------------
 
 
 def test_counts_are_the_papers():
-    outcome = paper.run("counts", Request())
+    outcome = counts.run()
     for row in outcome.rows:
         said = float(row.setting.removeprefix("paper: "))
         assert row.value == pytest.approx(said, rel=5e-3 if said > 1e6 else 0.0)
@@ -167,7 +150,7 @@ def test_counts_are_the_papers():
 def test_max_figure_shows_a_density_with_the_exact_moments():
     grid = np.linspace(-8, 10, 20_001)
     assert np.trapezoid(maximum.true_density(grid), grid) == pytest.approx(1.0, abs=1e-9)
-    found = {(row.method, row.setting): row.value for row in paper.run("max", Request()).rows}
+    found = {(row.method, row.setting): row.value for row in maximum.run().rows}
     for name, prior in (("no prior", None), ("with prior", maximum.PRIOR)):
         exact = exact_max_of_many(maximum.MEANS, maximum.VARIANCES, prior)
         moments = [found[f"{name}, true", what] for what in ("mean", "variance")]
@@ -179,8 +162,7 @@ SLOW = (pytest.param(name, marks=pytest.mark.slow) for name in ("synthetic", "di
 
 @pytest.mark.parametrize("name", ["counts", "max", "tictactoe", *SLOW])
 def test_reproduce_from_the_command_line(name, tmp_path, capsys):
-    arguments = ["mnist", "--dataset", "digits"] if name == "digits" else [name]
-    assert main(["reproduce", *arguments, "--quick", "--jobs", "2", "--out", str(tmp_path)]) == 0
+    assert main(["reproduce", name, "--quick", "--jobs", "2", "--out", str(tmp_path)]) == 0
     shown = capsys.readouterr().out
     assert str(tmp_path / f"{name}.csv.gz") in shown
     rows = read_rows(tmp_path / f"{name}.csv.gz")
@@ -289,7 +271,7 @@ def test_a_mirror_with_other_content_is_refused(mirror, small_mnist, tmp_path, m
 def test_offline_and_without_data_it_says_which_files_to_put_where(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     with pytest.raises(
-        mnist_data.DataError, match=r"train-images-idx3-ubyte.gz.*dagsearch.*mnist.*--dataset digits"
+        mnist_data.DataError, match=r"train-images-idx3-ubyte.gz.*dagsearch.*mnist.*reproduce digits"
     ):
         mnist_data.load(mirrors=["http://127.0.0.1:9/"])
 
@@ -393,21 +375,6 @@ def test_the_claims_table_states_the_committed_figures():
     page = (ROOT / "docs" / "reproduction.md").read_text()
     for claim, figure in claims.figures(ROOT / "results").items():
         assert figure in page, f"{claim}: {figure}"
-
-
-def test_the_pages_state_the_committed_shares_of_optimal_moves():
-    games, reproduction = (
-        " ".join((ROOT / "docs" / f"{page}.md").read_text().split()) for page in ("games", "reproduction")
-    )
-    share = {
-        (row.method, row.step): f"{row.value:.3f}" for row in read_rows(ROOT / "results" / "moves.csv.gz")
-    }
-    ours, theirs, solver = "SearchPlayer", "OpenSpiel's UCT", "OpenSpiel's UCT with its solver"
-    assert f"{share[ours, 50]} of them at 50 roll-outs and in {share[ours, 100]} at 100" in games
-    assert f"solver: {share[solver, 50]} and {share[solver, 100]}; without: {share[theirs, 50]}" in games
-    assert f"without: {share[theirs, 50]} and {share[theirs, 100]})" in games
-    assert f"{share['UCT', 50]} and theirs {share[theirs, 50]} with 50" in reproduction
-    assert f"{share['UCT', 200]} and {share[theirs, 200]} with 200" in reproduction
 
 
 def test_the_correlated_fold_makes_the_difference_that_the_page_states():

@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from dagsearch.forecasts import FITTED
-from experiments.__main__ import main
 from experiments.benchmarks.forecast import OTHERS, SHIPPED, measured, table
 from experiments.harness.runner import read_rows
 
@@ -33,10 +32,3 @@ def test_coverage_is_measured_from_the_rewards_in_the_file(rows):
     assert again == [row for row in kept if row.method == SHIPPED]
     assert {row.method for row in rows} == {"reward", "prediction", SHIPPED, OTHERS}
     assert len(FITTED.hazard) + len(FITTED.size) == 9
-
-
-@pytest.mark.slow
-def test_the_experiment_runs(tmp_path, capsys):
-    assert main(["benchmark", "forecast", "--quick", "--out", str(tmp_path)]) == 0
-    assert "subsets" in capsys.readouterr().out
-    assert (tmp_path / "forecast.csv.gz").exists()

@@ -7,29 +7,14 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_diabetes, load_wine
 
-from experiments.__main__ import main
 from experiments.harness.csv_files import read_csv
 from experiments.harness.runner import read_rows
 from experiments.truth import search, selection
-from experiments.truth.fresh import FRESH, best_walk, smooth_field, tables
-from experiments.truth.known import found
+from experiments.truth.fresh import FRESH
 from experiments.truth.measures import line
 from experiments.truth.tables import CHOSEN_ON, TABLES, made
 
 RESULTS = Path(__file__).parents[2] / "results" / "truth"
-
-
-def test_the_best_walk_is_the_best_of_all_walks():
-    for number in range(5):
-        assert best_walk(smooth_field(number, 12)) == pytest.approx(FRESH["walk"].best(number))
-
-
-def test_the_best_letters_of_every_group_have_the_best_score_together():
-    known = FRESH["groups"]
-    counts, order = tables(3)
-    point = np.zeros(24, dtype=np.int64)
-    point[order] = np.ravel([np.unravel_index(table.argmax(), table.shape) for table in counts])
-    assert found(float(known.make(3).scores(point[None])[0]), known.best(3))
 
 
 def test_other_numbers_are_other_problems():
@@ -46,13 +31,6 @@ def test_statements_about_one_problem_count_once_in_the_error():
     assert alike.actual == apart.actual == 0.5
     assert alike.error == pytest.approx(0.5, rel=0.01)
     assert apart.error == pytest.approx(0.05, rel=0.01)
-
-
-def test_the_small_version_runs(tmp_path, capsys):
-    assert main(["truth", "search", "--quick", "--jobs", "1", "--out", str(tmp_path)]) == 0
-    assert "stop by `tolerance`" in capsys.readouterr().out
-    rows = read_rows(tmp_path / "search.csv.gz")
-    assert {row.setting for row in rows} == {"walk", "columns", "valley"}
 
 
 # What the stored files say ---------------------------------------------------------------------------------

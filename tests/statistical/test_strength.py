@@ -11,7 +11,7 @@ import pytest
 import dagsearch as ds
 from dagsearch.games import OpenSpielGame
 from dagsearch.games.players import SearchPlayer
-from experiments.arena.matches import Pairing, play_game
+from experiments.arena import Pairing, play_game
 from experiments.paper.moves import openspiels_move, positions_that_matter, uct_move
 
 
@@ -76,7 +76,7 @@ def test_grave_and_rave_beat_uct_as_the_literature_has_it(game, least):
         ("rave", "mcts", least),
         ("grave", "rave", 0.4),
     ):
-        pairing = Pairing(game, against, 100, None, 2, 2.0**0.5, 5, player)
-        score = float(np.mean([play_game(pairing, number).score for number in range(40)]))
+        pairing = Pairing(game, player, against, 100, seed=5)
+        score = float(np.mean([play_game(pairing, number).value for number in range(40)]))
         print(f"{game}: {player} against {against} {score:.3f}")
         assert score > lowest

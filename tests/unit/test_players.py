@@ -12,7 +12,7 @@ from dagsearch import baselines
 from dagsearch.games import OpenSpielGame
 from dagsearch.games.players import Opinion, SearchPlayer, best_move, opinions
 from dagsearch.results import Gaussian
-from experiments.arena.matches import paper
+from experiments.arena import paper
 
 
 def after(game, moves):

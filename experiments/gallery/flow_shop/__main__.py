@@ -131,7 +131,7 @@ def compare(options: argparse.Namespace) -> None:
         by_instance(runs),
         {"NEH alone": sum(by_neh.values()) / len(by_neh)},
     )
-    frame.report(options.out, runs, table(runs), [panel], about, ["simpy"])
+    frame.report(options.out, runs, table(runs), [panel], about)
 
 
 if __name__ == "__main__":

@@ -137,7 +137,7 @@ def _compare(planner: Planner, storage: float, options: argparse.Namespace, vers
     }
     title = f"{options.k} of {len(planner.indexes)} indexes for {len(planner.queries)} queries"
     panel = frame.Panel(title, "cost of the workload, share of before", runs)
-    frame.report(options.out, runs, table(runs), [panel], about, ["psycopg", "pgserver"])
+    frame.report(options.out, runs, table(runs), [panel], about)
     return 0
 
 

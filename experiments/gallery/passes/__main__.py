@@ -89,7 +89,7 @@ def _compare(options: argparse.Namespace) -> int:
         by_seed(runs),
         {"-Oz": 1.0, "-O3": mean},
     )
-    frame.report(options.out, runs, table(runs), [panel], about, ["llvmlite"])
+    frame.report(options.out, runs, table(runs), [panel], about)
     print(f"-O3 alone: {mean:.3f}")
     return 0
 

@@ -15,7 +15,6 @@ from experiments.harness.evaluations import EvaluationFailed
 FOLDER = Path(__file__).parent / "programs"
 NAMES = tuple(sorted(path.name.removesuffix(".bc.xz") for path in FOLDER.glob("*.bc.xz")))
 """The programs by name."""
-_OWN = Path(__file__).parents[1] / "flags" / "programs"
 _CLANG = ("clang-14", "-Oz", "-Xclang", "-disable-llvm-passes", "-emit-llvm", "-w", "-c")
 _SECONDS = 120.0  # many times what a program takes
 
@@ -45,7 +44,7 @@ def printed(bitcode: bytes) -> bytes:
 def make(clones: Path) -> None:
     """Compile all programs."""
     included = [argument for clone in sorted(clones.iterdir()) for argument in ("-idirafter", str(clone))]
-    for source in sorted([*FOLDER.glob("*.c"), *_OWN.glob("*.c")]):
+    for source in sorted(FOLDER.glob("*.c")):
         with tempfile.TemporaryDirectory() as folder:
             made = Path(folder) / "made.bc"
             subprocess.run([*_CLANG, *included, source.name, "-o", str(made)], cwd=source.parent, check=True)

@@ -69,7 +69,7 @@ def compare(options: argparse.Namespace) -> None:
         frame.Panel(name, f"best {score.table.score_name} so far", of_table(runs, name))
         for name, score in zip(TABLES, scores, strict=True)
     ]
-    frame.report(options.out, runs, table(runs), panels, about, ["optuna", "pandas", "scikit-learn"])
+    frame.report(options.out, runs, table(runs), panels, about)
 
 
 if __name__ == "__main__":

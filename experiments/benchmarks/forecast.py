@@ -1,20 +1,21 @@
-"""``python -m experiments benchmark forecast``: how often the intervals of ``Search.forecast`` hold."""
+"""How often the intervals of ``Search.forecast`` hold, and the coefficients that suit forecasts best."""
 
+from collections import defaultdict
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
+from scipy.optimize import minimize
 
-from dagsearch.forecasts import FITTED, Coefficients, forecast
+from dagsearch._internal.typing import FloatArray
+from dagsearch.forecasts import FITTED, Coefficients, Past, forecast, progress_of
 from dagsearch.methods import default_initial
+from dagsearch.results import Gaussian
 from dagsearch.search import Search
-from experiments.benchmarks.forecast.fitting import cases_of, fit
 from experiments.general.problems import KINDS, TASKS
 from experiments.general.stated import stated
 from experiments.harness import markdown
-from experiments.harness.drawing import figure
 from experiments.harness.runner import Outcome, Row, run_rounds
-
-__all__ = ["OTHERS", "SHIPPED", "refitted", "run", "summary", "table"]
 
 NAME = "forecast"
 SEEDS = 3
@@ -42,21 +43,8 @@ def refitted(jobs: int = 1) -> Coefficients:
 def outcome(rows: Sequence[Row], seeds: int) -> Outcome:
     """The rewards and predictions of runs, with the share of forecasts that held."""
     covered = measured(rows)
-    drawn = figure()
-    axes = drawn.subplots()
-    for method in (SHIPPED, OTHERS):
-        shares = [_share(covered, method, horizon=horizon) for horizon in HORIZONS]
-        axes.plot(range(len(HORIZONS)), shares, marker="o", label=method)
-    axes.axhspan(0.8, 0.95, color="grey", alpha=0.2, label="80–95%")
-    axes.set(
-        xlabel="further evaluations, as a share of the budget",
-        ylabel="share of forecasts whose 90% interval held",
-        ylim=(0.5, 1.0),
-    )
-    axes.set_xticks(range(len(HORIZONS)), HORIZONS)
-    axes.legend(fontsize="small")
     about = {"seeds": seeds, "nominal": 0.9, "coefficients": FITTED._asdict()}
-    return Outcome(NAME, [*rows, *covered], about, {NAME: drawn})
+    return Outcome(NAME, [*rows, *covered], about)
 
 
 def one_run(name: str, number: int) -> list[Row]:
@@ -118,3 +106,99 @@ def table(rows: Sequence[Row]) -> str:
 def summary(outcome: Outcome) -> str:
     """The table for a terminal."""
     return markdown.aligned(table(outcome.rows))
+
+
+# Cases, and what suits them ---------------------------------------------------------------------------
+
+# Shares of the budget after which forecasts are made.
+_MOMENTS = (0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.65, 0.8)
+# A smaller gain, in deviations of the rewards, is rounding.
+_ROUNDING = 1e-6
+# Keeps coefficients small that the data hardly determine.
+_PENALTY = 1e-3
+
+
+class Case(NamedTuple):
+    """A moment of a run, and the best reward some evaluations later."""
+
+    problem: str
+    """Name of the problem."""
+    run: int
+    """Number of the run on it."""
+    progress: Past
+    """What a forecast is computed from."""
+    n: int
+    """Number of further evaluations."""
+    horizon: str
+    """The same in words."""
+    best: float
+    """Best reward after them."""
+
+    @property
+    def family(self) -> str:
+        """The problem, or the one whose options it relabels."""
+        return TASKS[self.problem].original
+
+    @property
+    def gain(self) -> float:
+        """How much the best reward improved; 0 if only by rounding."""
+        gain = self.best - self.progress.best
+        return gain if gain > _ROUNDING * self.progress.spread else 0.0
+
+
+def cases_of(rows: Sequence[Row]) -> list[Case]:
+    """All cases of the runs whose rewards and predictions these are."""
+    rewards: dict[tuple[str, int], dict[int, float]] = defaultdict(dict)
+    predicted: dict[tuple[str, int], dict[int, float]] = defaultdict(dict)
+    for row in rows:
+        if row.method in ("reward", "prediction"):
+            kept = rewards if row.method == "reward" else predicted
+            kept[row.setting, row.round][row.step] = row.value
+    cases = []
+    for (problem, number), by_step in rewards.items():
+        told = [by_step[step] for step in sorted(by_step)]
+        means = predicted[problem, number]
+        beliefs = [Gaussian(means[step], 0.0) if step in means else None for step in sorted(by_step)]
+        cases += _cases(problem, number, told, beliefs)
+    return cases
+
+
+def _cases(
+    problem: str, number: int, told: Sequence[float], beliefs: Sequence[Gaussian | None]
+) -> list[Case]:
+    budget, cases = len(told), []
+    best = np.maximum.accumulate(told)
+    for t in sorted({max(8, round(share * budget)) for share in _MOMENTS}):
+        progress = progress_of(told[:t], beliefs[:t])
+        if progress is None or t >= budget:
+            continue
+        ahead = {"1": 1, "a tenth": budget // 10, "a quarter": budget // 4, "a half": budget // 2}
+        for horizon, n in (ahead | {"the rest": budget - t}).items():
+            if 0 < n <= budget - t:
+                cases.append(Case(problem, number, progress, n, horizon, float(best[t + n - 1])))
+    return cases
+
+
+def fit(cases: Sequence[Case]) -> Coefficients:
+    """The coefficients of largest likelihood."""
+    improved = np.array([case.gain > 0.0 for case in cases])
+    terms = np.array([case.progress.hazard_terms(case.n) for case in cases])
+
+    def of_hazard(weights: FloatArray) -> float:
+        hazard = np.exp(np.clip(terms @ weights, -20.0, 6.0))
+        stayed = np.where(improved, np.log(-np.expm1(-hazard)), -hazard)
+        return -float(stayed.mean()) + _PENALTY * float(weights[1:] @ weights[1:])
+
+    better = [case for case in cases if case.gain > 0.0]
+    sizes = np.array([case.progress.size_terms(case.n) for case in better])
+    shares = np.array([case.gain / case.progress.spread for case in better])
+
+    def of_size(weights: FloatArray) -> float:
+        mean = np.exp(np.clip(sizes @ weights, -30.0, 30.0))
+        return float((np.log(mean) + shares / mean).mean()) + _PENALTY * float(weights[1:] @ weights[1:])
+
+    found = [
+        minimize(of, np.zeros(width)).x
+        for of, width in ((of_hazard, terms.shape[1]), (of_size, sizes.shape[1]))
+    ]
+    return Coefficients(*(tuple(float(round(weight, 3)) for weight in weights) for weights in found))

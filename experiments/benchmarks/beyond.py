@@ -1,0 +1,202 @@
+"""The default search beside the paper's method and variants of itself, on the paper's problems."""
+
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dagsearch import baselines
+from dagsearch.covariances import SetKernel
+from dagsearch.methods import default_initial, default_parts
+from dagsearch.problem import Problem
+from dagsearch.problems import DigitsPixels, Subsets, Synthetic, TicTacToe
+from dagsearch.proposers import Descent, Portfolio
+from dagsearch.proposers.expansions import OneChild
+from dagsearch.proposers.policies import UpperConfidence
+from dagsearch.proposers.rollouts import Greedy
+from dagsearch.search import Search
+from experiments.harness.drawing import curves_figure
+from experiments.harness.markdown import table
+from experiments.harness.runner import Curve, Outcome, Request, Row, curves, recorded_steps, run_rounds
+from experiments.paper import convnet
+from experiments.paper import mnist as pixels
+from experiments.paper import tictactoe as game
+
+OURS = "dagsearch"
+SYNTHETIC_BUDGET = 50
+DIGITS_BUDGET = 200
+GAME_STEPS = (25, 50, 75, 100, 150, 200)
+BATCH = 8
+"""Number of evaluations at once."""
+SLEEP = 0.1
+"""Seconds of an evaluation that only sleeps."""
+
+
+def changed(problem: Problem, seed: int, initial: int, **changes: Any) -> Search:
+    """The default search with some of its parts changed."""
+    covariance = changes.pop("covariance", None)
+    parts: dict[str, Any] = {**default_parts(problem, covariance, initial=initial), **changes}
+    return Search(problem, **parts, seed=seed)
+
+
+def descending(problem: Problem, seed: int, initial: int) -> Search:
+    """The default search in which all leaves come from descents."""
+    descent = Descent(UpperConfidence(0.5), Greedy(1.0), OneChild())
+    return changed(problem, seed, initial, proposers=Portfolio([descent], initial=initial))
+
+
+METHODS: dict[str, Callable[[Any, int, int], Search]] = {
+    OURS: changed,
+    "descents only": descending,
+    "no evidence": lambda p, s, i: changed(p, s, i, evidence=None),
+    "items all unlike": lambda p, s, i: changed(p, s, i, covariance=SetKernel()),
+    "paper's method": lambda p, s, i: Search.paper(p, seed=s),
+    "paper's method, digits": lambda p, s, i: pixels.METHODS["probabilistic DAG"](p, s),
+    "paper's method, game": lambda p, s, i: game.METHODS["probabilistic DAG"](p, s),
+    "UCT": lambda p, s, i: baselines.uct(p, seed=s),
+}
+"""``make(problem, seed, initial)`` of every method; a search begins with ``initial`` uniform roll-outs."""
+
+
+def synthetic(quick: bool, jobs: int) -> Outcome:
+    """Share of the runs that have found the optimum of 15 choose 5, by method and step."""
+    methods = (OURS, "descents only", "no evidence", "paper's method")
+    runs = 5 if quick else 100
+    rows = run_rounds(one_synthetic, [(m, r) for m in methods for r in range(runs)], jobs)
+    about = {"runs": runs, "budget": SYNTHETIC_BUDGET, "measured": "whether the optimum has been evaluated"}
+    return Outcome("synthetic", rows, about)
+
+
+def one_synthetic(method: str, number: int) -> list[Row]:
+    """Whether the optimum has been found, after every step."""
+    problem = Synthetic(seed=number)
+    search = METHODS[method](problem, number, SYNTHETIC_BUDGET // 10)
+    best = [step.best_reward >= problem.best_reward - 1e-9 for step in search.steps(SYNTHETIC_BUDGET)]
+    return [Row(method, "", number, step, float(hit)) for step, hit in enumerate(best, start=1)]
+
+
+def digits(quick: bool, jobs: int) -> Outcome:
+    """Best accuracy with 10 of the 64 pixels of scikit-learn's digits, on three splits."""
+    methods = (OURS, "descents only", "no evidence", "items all unlike", "paper's method, digits")
+    runs, splits, budget = (2, 1, 40) if quick else (10, 3, DIGITS_BUDGET)
+    tasks = [(m, 1, split, n, budget) for m in methods for split in range(splits) for n in range(runs)]
+    rows = run_rounds(one_of_digits, tasks, jobs)
+    return Outcome("digits", rows, {"runs": runs, "splits": splits, "budget": budget}, drawn(rows))
+
+
+def drawn(rows: Sequence[Row]) -> dict[str, Any]:
+    """The picture of the digits."""
+    first = [row for row in rows if row.setting == "split 0"]
+    title = "10 of 64 pixels of the digits, LDA, demo's split"
+    return {"digits": curves_figure(first, "best accuracy so far", title)}
+
+
+def one_of_digits(method: str, batch: int, split: int, number: int, budget: int) -> list[Row]:
+    """One search that asks for ``batch`` leaves at a time."""
+    problem = DigitsPixels(split=split)
+    search = METHODS[method](problem, number, default_initial(budget))
+    while len(search.history) < budget:
+        for proposal in search.ask(min(batch, budget - len(search.history))):
+            search.tell(proposal, problem.reward(proposal.leaf))
+    best = [evaluation.best_reward for evaluation in search.history]
+    steps = sorted({*recorded_steps(budget, 1.1), 4 * budget // 5})
+    named = method.partition(",")[0] if batch == 1 else f"batches of {batch}"
+    return [Row(named, f"split {split}", number, step, best[step - 1]) for step in steps]
+
+
+def batches(quick: bool, jobs: int) -> Outcome:
+    """What batches cost in accuracy on the digits, and how busy workers are that only sleep."""
+    runs, splits, budget = (2, 1, 40) if quick else (10, 3, DIGITS_BUDGET)
+    tasks = [
+        (OURS, batch, split, number, budget)
+        for batch in (1, BATCH)
+        for split in range(splits)
+        for number in range(runs)
+    ]
+    rows = [*_throughput(budget), *run_rounds(one_of_digits, tasks, jobs)]
+    rows = [row._replace(method="one at a time") if row.method == OURS else row for row in rows]
+    return Outcome("batches", rows, {"runs": runs, "batch": BATCH, "seconds of a sleeping evaluation": SLEEP})
+
+
+def _throughput(budget: int) -> list[Row]:
+    """Evaluations per second with ``BATCH`` sleeping workers, as a share of the ideal rate."""
+    search = changed(Subsets(64, 10, reward=_sleeping), 0, 20)
+    began = time.perf_counter()
+    with ThreadPoolExecutor(BATCH) as executor:
+        search.run(budget, executor=executor)
+    share = budget * SLEEP / BATCH / (time.perf_counter() - began)
+    return [Row(f"{BATCH} workers", "share of the ideal rate", 0, budget, share)]
+
+
+def _sleeping(chosen: frozenset[int]) -> float:
+    time.sleep(SLEEP)
+    return float(sum(chosen))
+
+
+def tictactoe(quick: bool, jobs: int) -> Outcome:
+    """Mean reward of the MAX player against a perfect opponent, by method and step."""
+    methods, runs = (OURS, "paper's method, game", "UCT"), 3 if quick else 100
+    rows = run_rounds(one_game, [(m, number) for m in methods for number in range(runs)], jobs)
+    measured = "mean reward of 10 games against a perfect opponent; a search ends when all leaves are known"
+    return Outcome("tictactoe", rows, {"runs": runs, "measured": measured})
+
+
+def one_game(method: str, number: int) -> list[Row]:
+    """The strength of one search after some numbers of steps."""
+    played = TicTacToe()
+    search = METHODS[method](played, number, 20)
+    found: dict[int, float] = {}
+    for step, _ in enumerate(search.steps(max(GAME_STEPS)), start=1):
+        if step in GAME_STEPS:
+            found[step] = _strength(search, played)
+    last = _strength(search, played)
+    named = method.partition(",")[0]
+    return [Row(named, "", number, step, found.get(step, last)) for step in GAME_STEPS]
+
+
+def _strength(search: Search, played: TicTacToe) -> float:
+    games = [game.play(search, played, np.random.default_rng([number, 2])) for number in range(10)]
+    return float(np.mean(games))
+
+
+def mnist(
+    quick: bool, jobs: int, data: Path | None = None, weights: Path | None = None, device: str = "cpu"
+) -> Outcome:
+    """Best validation accuracy with 10 of the 784 pixels of MNIST; all runs advance together."""
+    request = Request(quick, jobs, data=data, weights=weights, device=device)
+    runs, steps = (2, 60) if quick else (10, 1_200)
+    images, net, _ = pixels.network(request, 1 if quick else convnet.EPOCHS)
+    score = convnet.SubsetAccuracy(net, images.validation, images.validation_labels, device)
+    methods = (OURS, "probabilistic DAG", "UCT-RAVE", "random")
+    tasks = [(method, number) for method in methods for number in range(runs)]
+    found, seconds = pixels.advance_together(tasks, score, steps, request, _composed)
+    about = {"runs": runs, "steps": steps, "weights": "given" if weights else "trained", "seconds": seconds}
+    rows = [row for run in found for row in run.rows]
+    drawn = curves_figure(rows, "best validation accuracy so far", "10 of 784 pixels of MNIST", band=True)
+    return Outcome("mnist", rows, about, {"mnist": drawn})
+
+
+def _composed(method: str, number: int) -> Search:
+    if method in pixels.METHODS:
+        return pixels.METHODS[method](pixels.pixels(), number)
+    return METHODS[method](pixels.pixels(), number, 20)
+
+
+# The tables of docs/beyond.md and docs/runs.md ------------------------------------------------------------
+
+
+def means(
+    rows: Sequence[Row], steps: Sequence[int], digits: int, head: str = "at", first: str = "method"
+) -> str:
+    """Mean of every method after some numbers of evaluations; over all splits of the digits."""
+    found: dict[str, list[Curve]] = {}
+    for (method, _), curve in curves(rows).items():
+        found.setdefault(method, []).append(curve)
+    lines = []
+    for method, each in found.items():
+        at = (np.mean([curve.mean[curve.at(step)] for curve in each]) for step in steps)
+        lines.append([method, *(f"{value:.{digits}f}" for value in at)])
+    return table([first, *(f"{head} {step}" for step in steps)], lines)
