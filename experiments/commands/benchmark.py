@@ -20,13 +20,14 @@ _NAMES = (
     "selection",
     "batches",
     "portfolio",
+    "grid",
     "general",
     "speed",
     "forecast",
 )
 _OUT = Path("results/beyond")
 _GENERAL = ("methods", "problems", "seeds", "keep")
-_OWN_FOLDER = ("general", "speed", "forecast")
+_OWN_FOLDER = ("grid", "general", "speed", "forecast")
 
 _ABOUT = (
     "synthetic: 15 choose 5. digits: 10 of 64 pixels, with the peers of '.[benchmark]' "
@@ -36,6 +37,8 @@ _ABOUT = (
     "held-out rows of twelve tables (five minutes on 16 cores). batches: eight evaluations at once, "
     "on digits. portfolio: how many leaves "
     "descents should propose, on the general problems, digits and synthetic (ten minutes on 16 cores). "
+    "grid: DAGSearchCV and other searches of a parameter grid, for docs/from-gridsearchcv.md (three minutes; "
+    "if --out has no scores of the grids, ten more on 16 cores; into results/grid). "
     "general: every kind of choice against other methods, for docs/general.md (ten minutes on 16 "
     "cores, into results/general). "
     "speed: what a step costs, for docs/speed.md (ten minutes on one core, into results/speed). "
@@ -78,7 +81,7 @@ def add_parser(commands: "Commands") -> None:
 def run(options: argparse.Namespace) -> int:
     """Run one benchmark; returns the exit code."""
     from experiments import benchmarks, general, speed
-    from experiments.benchmarks import forecast
+    from experiments.benchmarks import forecast, grid
 
     refused = [] if options.name == "mnist" else ["data", "weights", "device"]
     refused += [] if options.name == "digits" else ["no_peers"]
@@ -99,6 +102,9 @@ def run(options: argparse.Namespace) -> int:
             ),
             general.summary,
         )
+    if options.name == "grid":
+        compared = partial(grid.run, options.out, jobs=options.jobs, quick=options.quick)
+        return carry_out(options, [*refused, "only"], compared, grid.summary)
     if options.name == "speed":
         measure = partial(speed.run, options.only or (), quick=options.quick)
         return carry_out(options, refused, measure, speed.summary)
