@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.model_selection import ParameterGrid, ParameterSampler
+from sklearn.model_selection import ParameterGrid
 
 from dagsearch._internal.typing import FloatArray
 from dagsearch.errors import SearchExhausted
@@ -57,8 +57,9 @@ def _ours(task: Task, score: Score, seed: int) -> Asks:
 
 
 def _random(task: Task, score: Score, seed: int) -> Asks:
-    """The candidates of ``RandomizedSearchCV``, which draws without replacement from lists."""
-    yield from ParameterSampler(task.grid, len(ParameterGrid(task.grid)), random_state=seed)
+    """The candidates in random order, as ``RandomizedSearchCV`` draws without replacement from lists."""
+    candidates = ParameterGrid(task.grid)
+    yield from (candidates[place] for place in np.random.default_rng(seed).permutation(len(candidates)))
 
 
 def _optuna(task: Task, score: Score, seed: int) -> Asks:
@@ -110,15 +111,19 @@ def run(folder: Path, jobs: int, quick: bool = False) -> Outcome:
 def _replayed(method: str, name: str, folds: FloatArray, seed: int) -> Row:
     """The number of different candidates until the first good one."""
     task, good, size = TASKS[name], within_one_error(folds), len(folds)
-    number = {identity_of(one): place for place, one in enumerate(ParameterGrid(task.grid))}
+    number = {_key(one): place for place, one in enumerate(ParameterGrid(task.grid))}
     means = np.nan_to_num(folds.mean(axis=1), nan=np.nanmin(folds))
     seen = set[int]()
-    asks = METHODS[method](task, lambda candidate: float(means[number[identity_of(candidate)]]), seed)
+    asks = METHODS[method](task, lambda candidate: float(means[number[_key(candidate)]]), seed)
     for candidate in asks:
-        seen.add(number[identity_of(candidate)])
-        if good[number[identity_of(candidate)]]:
+        seen.add(number[_key(candidate)])
+        if good[number[_key(candidate)]]:
             return Row(method, name, seed, size, len(seen))
     return Row(method, name, seed, size, size)
+
+
+def _key(candidate: dict[str, Any]) -> str:
+    return identity_of(sorted(candidate.items(), key=lambda item: item[0]))
 
 
 def _halving_rows(folder: Path, scores: dict[str, tuple[FloatArray, FloatArray]]) -> list[Row]:

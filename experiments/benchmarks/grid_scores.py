@@ -34,15 +34,13 @@ def fit_what_is_missing(folder: Path, names: Sequence[str], jobs: int, progress:
         found = run_tasks(_scores, chunks, jobs, progress)
         write_csv(folder / _SCORES, heads, [row for rows in found for row in rows])
         write_settings(folder, "scores", {"tasks": list(names)})
-    rows = [list(row.values()) for row in read_halving(folder)]
-    done = {(row[0], int(row[1])) for row in rows}
+    if (folder / _HALVING).exists():
+        return
+    rows = list[list[Any]]()
     for seed, name in product(range(_SEEDS), names):
-        if (name, seed) not in done:
-            rows += _halving(name, seed, jobs)
-            heads = ["task", "seed", "rows", "fits", "seconds", "candidate"]
-            write_csv(
-                folder / _HALVING, heads, sorted(rows, key=lambda row: (names.index(row[0]), int(row[1])))
-            )
+        rows += _halving(name, seed, jobs)
+        heads = ["task", "seed", "rows", "fits", "seconds", "candidate"]
+        write_csv(folder / _HALVING, heads, sorted(rows, key=lambda row: (names.index(row[0]), int(row[1]))))
 
 
 def _size(name: str) -> int:
