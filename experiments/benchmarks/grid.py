@@ -101,7 +101,7 @@ def run(folder: Path, jobs: int, quick: bool = False) -> Outcome:
     scores, seeds = read_scores(folder), 2 if quick else _SEEDS
     tasks = [(m, name, scores[name][0], seed) for m in METHODS for name in names for seed in range(seeds)]
     rows = run_tasks(_replayed, tasks, jobs, progress=True)
-    rows += [Row(GRID, name, 0, len(scores[name][0]), len(scores[name][0])) for name in names]
+    rows += [Row(GRID, name, 0, len(scores[name][0]), float(len(scores[name][0]))) for name in names]
     rows += _halving_rows(folder, scores)
     near = {name: int(within_one_error(scores[name][0]).sum()) for name in names}
     sizes = {name: len(scores[name][0]) for name in names}
@@ -118,8 +118,8 @@ def _replayed(method: str, name: str, folds: FloatArray, seed: int) -> Row:
     for candidate in asks:
         seen.add(number[_key(candidate)])
         if good[number[_key(candidate)]]:
-            return Row(method, name, seed, size, len(seen))
-    return Row(method, name, seed, size, size)
+            return Row(method, name, seed, size, float(len(seen)))
+    return Row(method, name, seed, size, float(size))
 
 
 def _key(candidate: dict[str, Any]) -> str:
