@@ -158,7 +158,11 @@ def summary(outcome: Outcome) -> str:
         for method, found in shares.items()
     }
     lines = [
-        [name, outcome.settings["within_one_error"][name], *(_cell(shares[m].get(name, [])) for m in shares)]
+        [
+            name,
+            str(outcome.settings["within_one_error"][name]),
+            *(_cell(shares[m].get(name, [])) for m in shares),
+        ]
         for name in names
     ]
     lines.append(["median", "", *(f"{np.median(list(means[method].values())):.1f}" for method in shares)])
