@@ -53,6 +53,7 @@ _BENCHMARKS = {
     "general": Experiment(
         "general:run", "every kind of choice", ("methods", "problems", "seeds", "keep"), "general"
     ),
+    "grid": Experiment("benchmarks.grid:run", "DAGSearchCV beside other searches", ("scores",), "grid"),
     "speed": Experiment("speed:run", "what a step costs, as ratios within one run", folder="speed"),
     "forecast": Experiment("benchmarks.forecast:run", "how often forecasts hold", folder="forecast"),
     "arena": Experiment("arena:run", "players of a game against each other ('.[games]')", _GAMES, "arena"),
@@ -78,6 +79,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "problems": {"nargs": "+", "help": "only these (default: all)"},
     "seeds": {"type": int, "help": "runs of a method on a problem"},
     "keep": {"type": Path, "metavar": "DIR", "help": "take what is not run now from these results"},
+    "scores": {"type": Path, "metavar": "DIR", "help": "folder of the grids' scores, made if missing"},
     "games": {"nargs": "+", "metavar": "GAME", "help": "OpenSpiel's names, such as 'hex(board_size=5)'"},
     "player": {"help": "who plays: grave-ahead, grave, rave, paper, mcts or mcts-solver"},
     "against": {"nargs": "+", "help": "against whom, of the same"},

@@ -1,0 +1,110 @@
+"""Scores of every candidate of every grid, which comparisons replay, and runs of successive halving.
+
+Halving scores candidates on few rows first, so it cannot be replayed: its runs are fitted here, too.
+"""
+
+import warnings
+from collections.abc import Sequence
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.model_selection import ParameterGrid, cross_validate
+
+from dagsearch._internal.typing import FloatArray
+from experiments.benchmarks.grid_tasks import FOLDS, TASKS
+from experiments.harness.csv_files import read_csv, write_csv
+from experiments.harness.runner import run_tasks, write_settings
+
+_SCORES, _HALVING = "scores.csv.gz", "halving.csv.gz"
+# Candidates that a process scores at a time.
+_CHUNK = 16
+# Runs of successive halving on a task.
+_SEEDS = 4
+
+
+def fit_what_is_missing(folder: Path, names: Sequence[str], jobs: int, progress: bool = True) -> None:
+    """Write the scores of the grids, and runs of successive halving, unless the folder has them."""
+    folder.mkdir(parents=True, exist_ok=True)
+    if not (folder / _SCORES).exists():
+        chunks = [(name, start) for name in names for start in range(0, _size(name), _CHUNK)]
+        heads = ["task", "candidate", "seconds", *(f"fold {fold}" for fold in range(FOLDS))]
+        found = run_tasks(_scores, chunks, jobs, progress)
+        write_csv(folder / _SCORES, heads, [row for rows in found for row in rows])
+        write_settings(folder, "scores", {"tasks": list(names)})
+    if (folder / _HALVING).exists():
+        return
+    rows = list[list[Any]]()
+    for seed, name in product(range(_SEEDS), names):
+        rows += _halving(name, seed, jobs)
+        heads = ["task", "seed", "rows", "fits", "seconds", "candidate"]
+        write_csv(folder / _HALVING, heads, sorted(rows, key=lambda row: (names.index(row[0]), int(row[1]))))
+
+
+def _size(name: str) -> int:
+    return len(ParameterGrid(TASKS[name].grid))
+
+
+def _scores(name: str, start: int) -> list[list[Any]]:
+    """The seconds and the scores on folds of some candidates."""
+    task = TASKS[name]
+    data, target = task.load()
+    rows = []
+    for number, candidate in list(enumerate(ParameterGrid(task.grid)))[start : start + _CHUNK]:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model = clone(task.estimator).set_params(**clone(candidate, safe=False))
+            found = cross_validate(model, data, target, cv=task.cv, scoring=task.scoring)
+        seconds = float(found["fit_time"].sum() + found["score_time"].sum())
+        rows.append([name, number, f"{seconds:.3g}", *(f"{score:.6g}" for score in found["test_score"])])
+    return rows
+
+
+def _halving(name: str, seed: int, jobs: int) -> list[list[Any]]:
+    """The best candidate after every round, with the fits and their seconds until then."""
+    from sklearn.experimental import enable_halving_search_cv  # noqa: F401
+    from sklearn.model_selection import HalvingGridSearchCV
+
+    task = TASKS[name]
+    data, target = task.load()
+    search = HalvingGridSearchCV(
+        *(task.estimator, task.grid),
+        scoring=task.scoring,
+        cv=task.cv,
+        random_state=seed,
+        refit=False,
+        n_jobs=jobs,
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        search.fit(data, target)
+    results, grid = search.cv_results_, list(ParameterGrid(task.grid))
+    spent = (results["mean_fit_time"] + results["mean_score_time"]) * FOLDS
+    rows, fits, seconds = [], 0, 0.0
+    for number in range(search.n_iterations_):
+        tried = np.flatnonzero(results["iter"] == number)
+        fits, seconds = fits + len(tried) * FOLDS, seconds + float(spent[tried].sum())
+        best = tried[np.argmax(np.nan_to_num(results["mean_test_score"][tried], nan=-np.inf))]
+        rows.append(
+            [
+                *(name, seed, search.n_resources_[number], fits, f"{seconds:.3g}"),
+                grid.index(results["params"][best]),
+            ]
+        )
+    return rows
+
+
+def read_scores(folder: Path) -> dict[str, tuple[FloatArray, FloatArray]]:
+    """Scores on folds, shape ``(candidates, folds)``, and seconds of every candidate, by task."""
+    rows: dict[str, list[list[float]]] = {}
+    for row in read_csv(folder / _SCORES):
+        numbers = [float(value) for head, value in row.items() if head not in ("task", "candidate")]
+        rows.setdefault(row["task"], []).append(numbers)
+    return {name: (np.array(found)[:, 1:], np.array(found)[:, 0]) for name, found in rows.items()}
+
+
+def read_halving(folder: Path) -> list[dict[str, str]]:
+    """The rounds of successive halving that were run so far."""
+    return read_csv(folder / _HALVING) if (folder / _HALVING).exists() else []

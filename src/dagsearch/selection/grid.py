@@ -1,0 +1,439 @@
+"""Hyperparameter search over the grids of scikit-learn's ``GridSearchCV``."""
+
+import math
+import warnings
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import closing
+from functools import partial
+from itertools import chain
+from numbers import Integral
+from os import PathLike
+from typing import Any, Self, cast
+
+import numpy as np
+from joblib import effective_n_jobs
+from sklearn.exceptions import FitFailedWarning
+from sklearn.model_selection import ParameterGrid
+from sklearn.model_selection._search import BaseSearchCV
+from sklearn.model_selection._split import _yields_constant_splits
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval
+
+from dagsearch._internal.texts import shown
+from dagsearch.errors import StorageError
+from dagsearch.methods import default_initial
+from dagsearch.problem import Problem
+from dagsearch.problems.choices import Choices, OptionsOf
+from dagsearch.results import Proposal
+from dagsearch.run.pools import Pool, Running
+from dagsearch.run.runner import Runner
+from dagsearch.run.stopping import Stop
+from dagsearch.search import Search
+from dagsearch.selection.identity import data_digest, identity_of
+from dagsearch.space.chosen import Chosen
+from dagsearch.storage.database import Event
+from dagsearch.storage.fingerprint import without_addresses
+from dagsearch.storage.log import RunLog
+from dagsearch.storage.opening import has_begun
+
+Candidate = dict[str, Any]
+"""Values by parameter."""
+Folds = list[dict[str, Any]]
+"""What scikit-learn knows about the fits of one candidate: times and scores, a dictionary for every fold."""
+
+# The option of a parameter that only some of the candidates set.
+_NOT_SET = "(not set)"
+
+
+# The space -------------------------------------------------------------------------------------------
+
+
+class GridProblem(Choices):
+    """The candidates of a parameter grid as one space of named choices.
+
+    Candidates of several dicts are one space: a parameter's options depend on the values of the parameters
+    before it, and a candidate that two dicts have in common is one leaf. Numbers are options themselves, so
+    that the search knows their order and distance; so is text. Other values are options by their ``repr``.
+
+    Parameters
+    ----------
+    grids : sequence of dicts
+        Lists of values by parameter.
+    digest : str
+        Identifies what the scores depend on.
+    """
+
+    def __init__(self, grids: Sequence[Mapping[str, Sequence[Any]]], digest: str = "") -> None:
+        self._digest = digest
+        self._value: dict[tuple[str, Hashable], Any] = {}
+        found: dict[str, dict[Hashable, Hashable]] = {}
+        self._grids = [
+            {name: self._options(name, values, found.setdefault(name, {})) for name, values in grid.items()}
+            for grid in grids
+        ]
+        # What many dicts have comes first, and what distinguishes them before what has many values.
+        self._order = sorted(
+            found, key=lambda name: (-sum(name in grid for grid in grids), len(found[name]), name)
+        )
+        conditional = len(grids) > 1
+        places = {name: self._after(name) if conditional else self._grids[0][name] for name in self._order}
+        super().__init__(places)
+
+    def _options(
+        self, name: str, values: Sequence[Any], known: dict[Hashable, Hashable]
+    ) -> tuple[Hashable, ...]:
+        """The options that stand for values; values of one type that are equal are one option."""
+        options = dict[Hashable, None]()
+        for given in values:
+            value = given.item() if isinstance(given, np.generic) else given
+            key = _identity(value)
+            if key not in known:
+                known[key] = _option(value, {_NOT_SET, *known.values()})
+                self._value[name, known[key]] = given
+            options[known[key]] = None
+        return tuple(options)
+
+    def _after(self, name: str) -> OptionsOf:
+        """The options of a parameter, given those before it."""
+        before = self._order[: self._order.index(name)]
+
+        def options(chosen: Mapping[str, Any]) -> tuple[Hashable, ...] | None:
+            fitting = [
+                grid
+                for grid in self._grids
+                if all(chosen.get(other, _NOT_SET) in grid.get(other, (_NOT_SET,)) for other in before)
+            ]
+            found = tuple(dict.fromkeys(one for grid in fitting for one in grid.get(name, (_NOT_SET,))))
+            return None if found == (_NOT_SET,) else found
+
+        return options
+
+    def candidate(self, leaf: Mapping[str, Hashable]) -> Candidate:
+        """The values that a leaf stands for, in the order of ``ParameterGrid``."""
+        return {name: self._value[name, leaf[name]] for name in sorted(leaf) if leaf[name] != _NOT_SET}
+
+    def identity(self) -> str:
+        """A digest of all options, and of what the scores depend on."""
+        return f"{super().identity()} {self._digest}"
+
+
+def _identity(value: Any) -> Hashable:
+    """Equal for values that cannot be told apart: 1, 1.0 and True can."""
+    try:
+        return identity_of(value)
+    except StorageError:  # it can be told from others only by its place in memory
+        return id(value)
+
+
+def _option(value: Any, taken: set[Hashable]) -> Hashable:
+    """What stands for a value in the space: itself if it is a number or text, else a text of its own."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    if (is_number or isinstance(value, str)) and value not in taken:
+        return cast(Hashable, value)
+    text = without_addresses(shown(value))
+    numbered = (f"{text} ({number})" for number in range(2, len(taken) + 3))
+    return next(option for option in (text, *numbered) if option not in taken)
+
+
+# The run ---------------------------------------------------------------------------------------------
+
+
+class _SameFolds:
+    """A splitter that splits once, so that a random one gives every candidate the same folds."""
+
+    def __init__(self, cv: Any) -> None:
+        self._cv, self._splits = cv, list[Any]()
+
+    def split(self, X: Any, y: Any = None, **params: Any) -> list[Any]:
+        self._splits = self._splits or list(self._cv.split(X, y, **params))
+        return self._splits
+
+
+class GridRun(Pool):
+    """Scores the candidates that a search asks for, and keeps the scores on all folds.
+
+    Parameters
+    ----------
+    evaluate : callable
+        scikit-learn's ``evaluate_candidates``, whose fits :attr:`fitted` holds afterwards.
+    problem : GridProblem
+        The candidates.
+    search : Search
+        Search over the problem; new, or of a stored run.
+    folds, jobs : int
+        Number of folds, and of fits at a time.
+    metric : callable
+        The score that is searched, of the scores of one fold.
+    """
+
+    def __init__(
+        self,
+        evaluate: Callable[[list[Candidate]], Any],
+        problem: GridProblem,
+        search: Search,
+        folds: int,
+        jobs: int,
+        metric: Callable[[Any], float],
+    ) -> None:
+        self._evaluate, self._problem, self._search, self._metric = evaluate, problem, search, metric
+        self._folds = folds
+        self._batch = math.ceil(jobs / folds)  # with fewer candidates at a time some jobs would wait
+        self.fitted: Folds = []
+        """Every fit in this process."""
+        self.results: dict[str, Any] = {}
+        """``cv_results_``, which is empty until the search has ended."""
+        self._failure: ValueError | None = None  # of the last candidates without any successful fit
+        self._scored: dict[Chosen, Folds | None] = {}
+        log = search.log
+        if isinstance(log, RunLog):
+            log.listeners.append(self._hear)
+            for event in log.database.events(log.name):
+                self._hear(event)
+
+    def _hear(self, event: Event) -> None:
+        """Take over what another process, or an earlier one, has scored."""
+        if event.kind in ("tell", "forget") and "folds" in event.note:
+            leaf = self._problem.decode(event.body["leaf"] if event.kind == "tell" else event.body["failed"])
+            folds = event.note["folds"]
+            self._scored[leaf] = folds and [{key: _read(one) for key, one in fold.items()} for fold in folds]
+
+    def run(self, n_iter: int) -> None:
+        """Score until the run has ``n_iter`` candidates, or all."""
+        for _ in Runner(self._search, self, self._take, Stop()).steps(n_iter):
+            pass
+        known = {leaf: folds for leaf, folds in self._scored.items() if folds}
+        if not self.fitted and known:  # scikit-learn reads the names of the metrics from a fit
+            fastest = min(known, key=lambda leaf: sum(fold["fit_time"] for fold in known[leaf]))
+            self._evaluate([self._problem.candidate(fastest)])
+        if not self.fitted and self._failure is not None:
+            raise self._failure
+
+    def workers(self) -> int:
+        return self._batch
+
+    def start(self, problem: Problem, proposal: Proposal) -> Running:
+        return Running(proposal, Future())
+
+    def finished(self, running: Sequence[Running], patience: float | None = None) -> list[Running]:
+        """Score a batch of candidates."""
+        candidates = [self._problem.candidate(one.proposal.leaf) for one in running]
+        for one, folds in zip(running, self._fits(candidates), strict=True):
+            one.future.set_result(folds)
+        return list(running)
+
+    def _fits(self, candidates: list[Candidate]) -> list[Folds | None]:
+        """The fits of candidates; ``None`` for all of them if no fit of any was successful."""
+        try:
+            self._evaluate(candidates)
+        except ValueError as error:
+            if "fits failed" not in str(error):
+                raise
+            self._failure = error  # an error only if it is the same with all other candidates
+            warnings.warn(str(error), FitFailedWarning, stacklevel=2)
+            return [None] * len(candidates)
+        new = self.fitted[-len(candidates) * self._folds :]
+        return [new[place : place + self._folds] for place in range(0, len(new), self._folds)]
+
+    def _take(self, ended: Running, ending: bool) -> bool:
+        """Tell the search a candidate's score; a failure counts as the worst score so far."""
+        proposal, folds = ended.proposal, ended.future.result()
+        score = float(np.mean([self._metric(fold["test_scores"]) for fold in folds])) if folds else math.nan
+        kept = folds and [*map(_kept, folds)]
+        note: dict[str, Any] = {"folds": kept}
+        rewards = np.array([evaluation.reward for evaluation in self._search.history])
+        if not math.isfinite(score):
+            note["failure"] = "the score is not finite" if folds else "no fit was successful"
+        if math.isfinite(score):
+            self._search.tell(proposal, score, note=note)
+        elif len(rewards) > 1:
+            self._search.tell(proposal, float(rewards.min()), float(rewards.var()) or None, note=note)
+        else:
+            self._search.forget(proposal, again=False, leaf=proposal.leaf, note=note)
+        self._scored.setdefault(proposal.leaf, kept)
+        return True
+
+    def rows(self, error_score: Any) -> Iterator[tuple[Candidate, Folds]]:
+        """Every candidate with its fits, in the order in which they were told."""
+        example = _kept(self.fitted[0])
+        failed = {
+            key: math.nan if key.endswith("time") else _filled(one, error_score)
+            for key, one in example.items()
+        }
+        for leaf, folds in self._scored.items():
+            yield self._problem.candidate(leaf), folds or [failed] * self._folds
+
+
+def _kept(fold: dict[str, Any]) -> dict[str, Any]:
+    """What ``cv_results_`` needs of a fit: times and scores."""
+    return {key: fold[key] for key in fold if key.endswith(("scores", "time"))}
+
+
+def _read(stored: Any) -> Any:
+    """A number, or numbers by metric, from JSON, where one that is not finite is text."""
+    return {name: float(one) for name, one in stored.items()} if isinstance(stored, dict) else float(stored)
+
+
+def _filled(scores: Any, value: float) -> Any:
+    return dict.fromkeys(scores, value) if isinstance(scores, dict) else value
+
+
+# The estimator ---------------------------------------------------------------------------------------
+
+
+class DAGSearchCV(BaseSearchCV):  # type: ignore[misc]
+    """A drop-in for ``GridSearchCV`` that finds good candidates with a part of the fits.
+
+    The first candidates are random. After that a Gaussian belief over all candidates, in which similar ones
+    have similar scores, decides which candidates to score next. No candidate is scored twice.
+
+    Parameters
+    ----------
+    estimator : estimator object
+        As for ``GridSearchCV``.
+    param_grid : dict or list of dicts
+        As for ``GridSearchCV``. The candidates of a list of dicts are searched together, as one space in
+        which some parameters depend on others. Numbers are placed by their values, so list them as numbers.
+    n_iter : int, default=60
+        Number of candidates to score, including those that ``storage`` has. If the grid has no more, all of
+        it is scored, as by ``GridSearchCV``.
+    scoring, n_jobs, refit, cv, verbose, pre_dispatch, error_score, return_train_score
+        As for ``GridSearchCV``. With several metrics the one that ``refit`` names is searched, otherwise the
+        first. Folds and, if there are more jobs than folds, candidates are scored in parallel. All candidates
+        are scored on the same folds, even if ``cv`` is random.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the search.
+    storage : path or URL, default=None
+        Database that logs every score: the path of an SQLite file, or ``postgresql://…``. If it has the run
+        already, the search continues, without fitting again what was scored. The same call in another
+        process takes part in the run.
+    name : str, default=None
+        Name of the run in the database; by default the database has one run.
+
+    Attributes
+    ----------
+    cv_results_, best_estimator_, best_score_, best_params_, best_index_, scorer_, n_splits_, refit_time_, \
+    multimetric_, classes_, n_features_in_, feature_names_in_
+        As for ``GridSearchCV``. ``cv_results_`` has the candidates in the order in which they were scored.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.svm import SVC
+    >>> grid = {"C": [0.01, 0.1, 1, 10, 100], "gamma": [0.001, 0.01, 0.1, 1, 10]}
+    >>> search = DAGSearchCV(SVC(), grid, n_iter=12, random_state=0).fit(*load_iris(return_X_y=True))
+    >>> len(search.cv_results_["params"]), f"{search.best_score_:.2f}"
+    (12, '0.98')
+    """
+
+    _parameter_constraints = {  # noqa: RUF012
+        **BaseSearchCV._parameter_constraints,
+        "param_grid": [dict, list],
+        "n_iter": [Interval(Integral, 1, None, closed="left")],
+        "random_state": ["random_state"],
+        "storage": [str, PathLike, None],
+        "name": [str, None],
+    }
+
+    def __init__(
+        self,
+        estimator: Any,
+        param_grid: Any,
+        *,
+        n_iter: int = 60,
+        scoring: Any = None,
+        n_jobs: int | None = None,
+        refit: Any = True,
+        cv: Any = None,
+        verbose: int = 0,
+        pre_dispatch: Any = "2*n_jobs",
+        random_state: Any = None,
+        error_score: Any = np.nan,
+        return_train_score: bool = False,
+        storage: str | PathLike[str] | None = None,
+        name: str | None = None,
+    ) -> None:
+        super().__init__(
+            estimator=estimator,
+            scoring=scoring,
+            n_jobs=n_jobs,
+            refit=refit,
+            cv=cv,
+            verbose=verbose,
+            pre_dispatch=pre_dispatch,
+            error_score=error_score,
+            return_train_score=return_train_score,
+        )
+        self.param_grid, self.n_iter, self.random_state = param_grid, n_iter, random_state
+        self.storage, self.name = storage, name
+
+    def fit(self, X: Any, y: Any = None, **params: Any) -> Self:
+        """Search the grid, and fit the best candidate to all of the data.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The features.
+        y : array-like of shape (n_samples,), optional
+            The target.
+        **params
+            Parameters for the estimator, the scorer and the splitter, as for ``GridSearchCV``.
+        """
+        self._data, self._run = (X, y, params), cast(GridRun | None, None)
+        try:
+            return cast(Self, super().fit(X, y, **params))
+        finally:
+            del self._data, self._run
+
+    def _run_search(self, evaluate_candidates: Callable[..., Any]) -> None:
+        """Score the candidates that a search of the grid asks for."""
+        grid, folds = ParameterGrid(self.param_grid), _SameFolds(self._checked_cv_orig)
+        if len(grid) <= (self.n_iter if self.storage is None else 1):
+            evaluate_candidates(grid)
+            return
+        problem = GridProblem(grid.param_grid, "" if self.storage is None else self._digest())
+        with closing(self._search(problem)) as search:
+            evaluate = partial(evaluate_candidates, cv=folds)
+            jobs = int(effective_n_jobs(self.n_jobs))
+            self._run = run = GridRun(evaluate, problem, search, self.n_splits_, jobs, self._searched)
+            run.run(self.n_iter)
+        candidates, fits = zip(*run.rows(self.error_score), strict=True)
+        out = list(chain.from_iterable(fits))
+        run.results.update(super()._format_results(list(candidates), self.n_splits_, out))
+
+    def _format_results(
+        self, candidate_params: Any, n_splits: int, out: Folds, more_results: Any = None
+    ) -> dict[str, Any]:
+        """``cv_results_``; of a search, the dictionary that is filled at its end."""
+        if self._run is None:
+            return cast(
+                dict[str, Any], super()._format_results(candidate_params, n_splits, out, more_results)
+            )
+        self._run.fitted = out
+        return self._run.results
+
+    def _search(self, problem: GridProblem) -> Search:
+        """A new search, or that of a run that has begun, perhaps with another number of candidates."""
+        if self.storage is not None and has_begun(self.storage, self.name):
+            return Search.resume(self.storage, problem, name=self.name)
+        seed, initial = (
+            int(check_random_state(self.random_state).randint(2**31)),
+            default_initial(self.n_iter),
+        )
+        return Search.default(problem, initial=initial, seed=seed, storage=self.storage, name=self.name)
+
+    def _searched(self, scores: Any) -> float:
+        """The score that is searched, of the scores of a fold."""
+        if not isinstance(scores, dict):
+            return float(scores)
+        return float(scores[self.refit] if isinstance(self.refit, str) else next(iter(scores.values())))
+
+    def _digest(self) -> str:
+        """Identifies what the scores depend on."""
+        if not _yields_constant_splits(self._checked_cv_orig):
+            raise ValueError(
+                "storage needs the same folds in every call: set random_state of cv to an integer"
+            )
+        settings = self.scoring, self.cv, self.error_score, self.return_train_score
+        metric = self.refit if isinstance(self.refit, str) else None
+        return data_digest(*self._data, (self.estimator, self.param_grid), (*settings, metric))
