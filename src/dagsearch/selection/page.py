@@ -101,7 +101,7 @@ def _effects(report: Mapping[str, Any]) -> list[dict[str, Any]]:
             "effect": feature["worth"],
             "low": feature["low"],
             "high": feature["high"],
-            "leaves": feature["evaluated_in"],
+            "count": feature["evaluated_in"],
             "chosen": feature["selected"],
         }
         for feature in report["features"]
@@ -143,8 +143,8 @@ def _facts(report: Mapping[str, Any]) -> list[list[str]]:
     rows.append(["subsets scored", str(result["evaluations"])])
     known = {feature["name"]: feature for feature in report["features"]}
     for name in result["features"]:
-        feature = known[name]
-        if feature["worth"] is not None:
+        feature = known.get(name)
+        if feature is not None and feature["worth"] is not None:
             interval = _interval([feature["low"], feature["high"]], ".3f")
             rows.append([name, f"importance {_number(feature['worth'], '.3f')}{interval}"])
     return rows
