@@ -84,7 +84,7 @@ function sections() {
   const found = run.selection ?? null;
   const own = (make, when = true) => (found && when ? make(found) : null);
   return [headline(run), content.runs.length > 1 ? comparisonSection() : null, own(warningsSection, found?.warnings.length), content.steer ? steerSection(run) : null, progressSection(run), calibrationSection(run), own(inclusionSection),
-    own(sizesSection, found?.by_size.length), gainSection(run), run.effects ? effectsSection(run) : null, own(substitutesSection, found?.substitutes), own(codeSection, found?.code), dagSection(run),
+    own(sizesSection, found?.by_size.length), gainSection(run), run.effects ? effectsSection(run) : null, own(codeSection, found?.code), dagSection(run),
     leavesSection(run), own(comparisonsSection, found?.comparisons.length), pendingSection(run), own(settingsSection)].filter(known);
 }
 /* On a wide screen, sections of half its width stand in two columns of about the same height, without holes. Each keeps

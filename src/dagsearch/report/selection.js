@@ -91,44 +91,6 @@ function sizesSection({ by_size: sizes, result }) {
     asTable(heads, () => sizes.map((entry) => [String(size(entry)), number(entry.score), number(entry.error), count(entry.subsets), named(entry.features)])));
 }
 
-/* Three digits fit a cell: +.012 rather than +0.0120. */
-function shortChange(change) {
-  const size = Math.abs(change);
-  const text = size < 0.0005 ? "0" : size < 1 ? size.toFixed(3).replace(/^0/, "") : Number(size.toPrecision(2)).toString();
-  return (text === "0" ? "" : change > 0 ? "+" : "−") + text;
-}
-function heatCell(change, row, column, most, roomy) {
-  const cell = html("td", {
-    class: known(change) ? null : "unknown",
-    style: { "--strength": known(change) && most ? Math.abs(change) / most : 0, "--side": `var(--${change > 0 ? "gain" : "loss"})` },
-  }, html("span", { class: roomy ? null : "unseen" }, known(change) ? shortChange(change) : "–"));
-  explain(cell, [known(change) ? `${signed(change)} expected` : "Unknown", `${column} instead of ${row}`]);
-  return cell;
-}
-function drawSubstitutes(width, { selected, candidates, change }) {
-  const most = change.flat().filter(known).reduce((largest, value) => Math.max(largest, Math.abs(value)), 0);
-  const names = clamp(width * 0.36, 90, 190);
-  const above = clamp(7 * Math.max(...candidates.map((name) => name.length)), 40, 190);
-  const cell = clamp((width - names) / candidates.length - 2, 14, 56);
-  const cells = selected.map((row, i) => candidates.map((column, j) => heatCell(change[i]?.[j] ?? null, row, column, most, cell >= 40 && most >= 0.001)));
-  rove(cells.flat(), inGrid(selected.length * candidates.length, candidates.length));
-  const total = names + candidates.length * (cell + 2) + 4;
-  return html("div", {},
-    html("p", { class: "legend" }, html("span", {}, `worse by ${number(most)}`, html("span", { class: "ramp" }), `better by ${number(most)}`)),
-    html("div", { class: "sideways" },
-      html("table", { class: "heat", style: { "--cell": `${cell}px`, "--names": `${names}px`, "--above": `${above}px`, width: `${total}px` } },
-        html("thead", {}, html("tr", {}, html("th", { scope: "col" }, "chosen ↓  instead →"),
-          candidates.map((name) => html("th", { scope: "col" }, html("div", { class: "cut" }, name))))),
-        html("tbody", {}, selected.map((name, i) => html("tr", {}, html("th", { scope: "row" }, breakable(name)), cells[i]))))));
-}
-function substitutesSection({ substitutes }) {
-  const heading = "How features substitute for each other";
-  if (!substitutes.selected.length || !substitutes.candidates.length) return section("substitutes", heading, "There are no substitutes to show.");
-  return section("substitutes", heading,
-    "Expected change of the score if the feature of a row is replaced by that of a column. Near zero, the two features can replace each other.",
-    drawn((width) => drawSubstitutes(width, substitutes)));
-}
-
 function comparisonsSection({ comparisons, result }) {
   const heldOut = [result, ...comparisons].some((row) => known(row.holdout_score));
   const ranged = [result, ...comparisons].some((row) => row.holdout_interval);
