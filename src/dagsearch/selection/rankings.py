@@ -99,8 +99,12 @@ def numeric_table(data: Any, columns: Sequence[int]) -> FloatArray:
         dense = data.tocsc()[:, list(columns)].toarray().astype(np.float64)
         return np.asarray(np.where(np.isfinite(dense), dense, 0.0))
     if hasattr(data, "iloc"):
-        return np.column_stack([numbers(data.iloc[:, column]) for column in columns])
-    part = np.asarray(data)[:, list(columns)]
+        frame = data.iloc[:, list(columns)]
+        if not all(isinstance(kind, np.dtype) and kind.kind in "biuf" for kind in frame.dtypes):
+            return np.column_stack([numbers(frame.iloc[:, place]) for place in range(frame.shape[1])])
+        part = frame.to_numpy(dtype=np.float64)  # at once: with 30,000 columns, one by one takes a minute
+    else:
+        part = np.asarray(data)[:, list(columns)]
     if np.issubdtype(part.dtype, np.number) and np.all(np.isfinite(part)):
         return np.asarray(part, dtype=np.float64)
     return np.column_stack([numbers(column) for column in part.T])
