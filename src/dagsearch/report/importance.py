@@ -1,0 +1,231 @@
+"""How much each part of a leaf matters: the best value with it less the best value without it.
+
+A part is an item of a set, an option of a choice, or whatever else a leaf has or lacks. The value of a leaf
+is a Gaussian process over its parts,
+
+    y = m + Σ_j w_j c_j + Σ_ij u_ij c_i c_j + f(x) + h(x) + ε,
+
+| symbol | meaning |
+|---|---|
+| c_j | whether the leaf has part j, less the share of the evaluated leaves that have it |
+| w_j, u_ij | effects of parts and of pairs, independent and normal |
+| f(x) | whatever is smooth, with covariance exp(−d / ℓ): d is the number of parts that differ, ℓ its mean |
+| h(x) | what a leaf has of its own |
+| ε | noise of the reward, whose variance is known; it is no part of a value |
+
+The sizes of w, u, f and h are at the maximum of their posterior. Joint samples of the values of evaluated and
+of predicted leaves give the best value with and without each part, sample by sample.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve, solve_triangular
+from scipy.optimize import minimize
+
+from dagsearch._internal.threads import one_thread
+from dagsearch._internal.typing import BoolArray, FloatArray, IntArray
+
+# Joint samples; evaluations used, at most, of which hyperparameters are learnt from some; predicted leaves.
+_SAMPLES, _EVALUATIONS, _LEARNT, _PREDICTED = 400, 400, 150, 300
+# Prior of the logarithms of the components' sizes, in units of the rewards' variance: mean and deviation.
+_LOG_MEAN, _LOG_DEVIATION = -1.4, 2.0
+# Variance of the mean reward, and least variance of a leaf's own part, in the same units.
+_OFFSET, _LEAST = 10.0, 1e-6
+_TAILS = (0.05, 0.95)
+
+
+class Importance(NamedTuple):
+    """How much a part matters. All numbers are NaN if no leaf has the part, or none lacks it."""
+
+    worth: float
+    """The best value with the part less the best value without it: the mean over the samples."""
+    low: float
+    """Lower end of its central 90% interval."""
+    high: float
+    """Upper end."""
+    probability: float
+    """Share of the samples in which it is positive; ties count one half."""
+
+
+@one_thread()
+def importances(
+    has: BoolArray,
+    rewards: FloatArray,
+    noise: float | FloatArray = 0.0,
+    neighbours: BoolArray | None = None,
+    seed: int = 0,
+) -> list[Importance]:
+    """The importance of every part.
+
+    Parameters
+    ----------
+    has : ndarray of shape (evaluations, parts)
+        Which evaluated leaf has which part.
+    rewards : ndarray of shape (evaluations,)
+        Their rewards; large ones are good.
+    noise : float or ndarray of shape (evaluations,)
+        Variance of the rewards' noise; 0 if rewards are exact.
+    neighbours : ndarray of shape (leaves, parts), default=None
+        Leaves that were not evaluated and may be the best, such as those one swap from the best fifteen. The
+        most promising ones are predicted, and for each part the most promising one with and without it.
+    seed : int
+        Seed of the samples.
+
+    Returns
+    -------
+    list of Importance
+        One per part. If all rewards are equal, every worth is 0 and every probability one half.
+    """
+    has = np.asarray(has, dtype=bool)
+    rewards = np.asarray(rewards, dtype=np.float64)
+    shift, unit = _units(rewards)
+    known = np.broadcast_to(np.asarray(noise, dtype=np.float64), rewards.shape)
+    deviations = np.minimum(np.sqrt(known) / unit, 1e6) if unit > 0.0 else np.zeros(rewards.shape)
+    has, y, variances = _by_leaf(
+        has, (rewards / unit - shift / unit) if unit > 0.0 else rewards, deviations**2
+    )
+    kept = _kept(has, y, _EVALUATIONS)
+    has, y, variances = has[kept], y[kept], variances[kept]
+    others = np.zeros((0, has.shape[1]), dtype=bool)
+    if neighbours is not None and len(neighbours):
+        others = np.asarray(neighbours, dtype=bool)
+    if unit == 0.0:
+        values = np.zeros((len(has) + len(others), 1))
+    else:
+        process = _Process(has, y, variances)
+        others = others[_kept(others, process.means(others), _PREDICTED)]
+        values = process.samples(others, np.random.default_rng(seed))
+    return [_importance(values, column, unit) for column in np.vstack([has, others]).T]
+
+
+def _importance(values: FloatArray, part: BoolArray, unit: float) -> Importance:
+    if part.all() or not part.any():
+        return Importance(*[float("nan")] * 4)
+    difference = values[part].max(axis=0) - values[~part].max(axis=0)
+    low, high = np.quantile(difference, _TAILS)
+    probability = (difference > 0.0).mean() + (difference == 0.0).mean() / 2.0
+    worth, low, high = (unit * float(number) for number in (difference.mean(), low, high))
+    return Importance(worth, low, high, float(probability))
+
+
+def _units(rewards: FloatArray) -> tuple[float, float]:
+    """Mean and deviation of the rewards, which may be as large as floats can be; 0 if they are equal."""
+    largest = float(np.abs(rewards).max(initial=0.0)) or 1.0
+    scaled = rewards / largest
+    deviation = float(scaled.std()) if rewards.size else 0.0
+    return largest * float(scaled.mean()) if rewards.size else 0.0, largest * deviation * (deviation > 1e-12)
+
+
+def _by_leaf(
+    has: BoolArray, y: FloatArray, variances: FloatArray
+) -> tuple[BoolArray, FloatArray, FloatArray]:
+    """One row per distinct leaf: the mean of its rewards by their precision, and the variance of that mean.
+
+    Leaves that differ in more than their parts have a scatter beyond the noise, which adds to the variance.
+    """
+    leaves, where, counts = np.unique(has, axis=0, return_inverse=True, return_counts=True)
+    if len(leaves) == len(has):
+        return has, y, variances
+    where = where.ravel()
+    precisions = 1.0 / (variances + _LEAST)
+    total = np.bincount(where, precisions)
+    mean = np.bincount(where, precisions * y) / total
+    scatter = np.bincount(where, (y - mean[where]) ** 2) / np.maximum(counts - 1, 1) / counts
+    return leaves, mean, np.where(counts > 1, np.maximum(1.0 / total, scatter), 1.0 / total - _LEAST)
+
+
+def _kept(has: BoolArray, values: FloatArray, most: int) -> IntArray:
+    """Half of them the best leaves, the others evenly spaced; the best with and without each part."""
+    if len(has) <= most:
+        return np.arange(len(has))
+    order = np.argsort(-values, kind="stable")
+    ranked = has[order]
+    best = order[np.concatenate([ranked.argmax(axis=0), (~ranked).argmax(axis=0)])]
+    spaced = np.linspace(0, len(has) - 1, most // 2).astype(np.int64)
+    return np.unique(np.concatenate([order[: most // 2], spaced, best]))
+
+
+class _Process:
+    """The Gaussian process of the module's docstring, conditioned on rewards with mean 0 and variance 1."""
+
+    def __init__(self, has: BoolArray, y: FloatArray, noise: FloatArray) -> None:
+        self._has, self._y = has.astype(np.float64), y
+        self._share = self._has.mean(axis=0)
+        differ = self._distances(self._has, self._has)
+        self._length = max(float(differ.mean()), 1e-9)
+        self._scales = np.ones(3)
+        kernels = self._kernels(self._has, self._has)
+        self._scales = np.maximum(np.trace(kernels, axis1=1, axis2=2) / len(y), 1e-12)
+        kernels = np.concatenate([kernels / self._scales[:, None, None], np.eye(len(y))[None]])
+        some = np.linspace(0, len(y) - 1, min(len(y), _LEARNT)).astype(np.int64)
+        self._sizes = _sizes(kernels[:, some[:, None], some], y[some], noise[some])
+        self._joint = np.tensordot(self._sizes, kernels, axes=1) + _OFFSET
+        self._joint[np.diag_indices_from(self._joint)] += _LEAST
+        self._factor, _ = cho_factor(self._joint + np.diag(noise), lower=True)
+        self._weights = cho_solve((self._factor, True), y)
+
+    @staticmethod
+    def _distances(rows: FloatArray, others: FloatArray) -> FloatArray:
+        """Number of parts that differ."""
+        return np.asarray(
+            np.maximum(rows.sum(axis=1)[:, None] + others.sum(axis=1) - 2.0 * rows @ others.T, 0.0)
+        )
+
+    def _kernels(self, rows: FloatArray, others: FloatArray) -> FloatArray:
+        """Covariances by effects of parts, of pairs, and of what is smooth."""
+        parts = (rows - self._share) @ (others - self._share).T
+        rest = np.exp(-self._distances(rows, others) / self._length)
+        return np.stack([parts, parts**2, rest]) / self._scales[:, None, None]
+
+    def _between(self, rows: FloatArray, others: FloatArray) -> FloatArray:
+        return np.asarray(np.tensordot(self._sizes[:3], self._kernels(rows, others), axes=1) + _OFFSET)
+
+    def means(self, leaves: BoolArray) -> FloatArray:
+        """Expected values of leaves that were not evaluated."""
+        return np.asarray(self._between(leaves.astype(np.float64), self._has) @ self._weights)
+
+    def samples(self, leaves: BoolArray, rng: np.random.Generator) -> FloatArray:
+        """Joint samples of the values of the evaluated leaves and of others, one column per sample."""
+        rows = leaves.astype(np.float64)
+        across = self._between(rows, self._has)
+        own = self._between(rows, rows)
+        own[np.diag_indices_from(own)] += self._sizes[3] + _LEAST
+        prior = np.block([[self._joint, across.T], [across, own]])
+        known = np.vstack([self._joint, across])
+        reduced = solve_triangular(self._factor, known.T, lower=True, check_finite=False)
+        covariance = prior - reduced.T @ reduced
+        covariance[np.diag_indices_from(covariance)] += 1e-9
+        draws = rng.standard_normal((len(prior), _SAMPLES))
+        try:
+            spread = np.linalg.cholesky(covariance)
+        except np.linalg.LinAlgError:  # slower, but rounding cannot make it fail
+            values, vectors = np.linalg.eigh(covariance)
+            spread = vectors * np.sqrt(np.maximum(values, 0.0))
+        return np.asarray((known @ self._weights)[:, None] + spread @ draws)
+
+
+def _sizes(kernels: FloatArray, y: FloatArray, noise: FloatArray) -> FloatArray:
+    """The most probable sizes of the components, given their covariances."""
+    floor = np.diag(noise + _LEAST) + _OFFSET
+
+    def loss(logs: FloatArray) -> tuple[float, FloatArray]:
+        """Negative log posterior of the sizes' logarithms, and its gradient."""
+        sizes, deviation = np.exp(logs), (logs - _LOG_MEAN) / _LOG_DEVIATION
+        try:
+            factor = cho_factor(np.tensordot(sizes, kernels, axes=1) + floor, lower=True)
+        except LinAlgError:
+            return 1e12, np.zeros(len(logs))
+        weights, inverse = cho_solve(factor, y), cho_solve(factor, np.eye(len(y)))
+        value = 0.5 * y @ weights + np.log(np.diag(factor[0])).sum() + 0.5 * deviation @ deviation
+        slope = 0.5 * sizes * np.tensordot(kernels, inverse - np.outer(weights, weights), axes=2)
+        return float(value), slope + deviation / _LOG_DEVIATION
+
+    found = minimize(
+        loss,
+        np.full(len(kernels), _LOG_MEAN),
+        jac=True,
+        method="L-BFGS-B",
+        bounds=[(-16.0, 6.0)] * len(kernels),
+    )
+    return np.asarray(np.exp(found.x))
