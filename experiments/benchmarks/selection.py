@@ -22,7 +22,7 @@ from sklearn.utils import _safe_indexing
 from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.problems import Subsets
 from dagsearch.selection import SubsetScorer
-from dagsearch.selection.rankings import glance, numeric_table, standardised
+from dagsearch.selection.rankings import numeric_table, ranked, standardised
 from dagsearch.sklearn import DAGSearchSelector
 from experiments.benchmarks.selection_tables import TASKS
 from experiments.benchmarks.subset_peers import (
@@ -146,9 +146,9 @@ def _rfe(part: Round, budget: int) -> Answer:
 
 
 def _l1(part: Round, budget: int) -> Answer:
-    seen = glance(part.data, part.target, part.classification, part.k)
-    assert seen is not None
-    return np.argsort(-seen.rankings["lasso"], kind="stable")[: part.k].tolist(), 1
+    rankings = ranked(part.data, part.target, part.classification)
+    assert rankings is not None
+    return np.argsort(-rankings.lasso, kind="stable")[: part.k].tolist(), 1
 
 
 def _boruta(part: Round, budget: int) -> Answer:

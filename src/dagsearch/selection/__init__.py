@@ -1,21 +1,8 @@
 """Feature selection for scikit-learn: the parts of :class:`dagsearch.sklearn.DAGSearchSelector`."""
 
-from dagsearch.selection.certainty import Fit, HonestScore
-from dagsearch.selection.rankings import likeness
 from dagsearch.selection.record import Entry, Scored
 from dagsearch.selection.report import Comparison, Holdout, SelectionReport
 from dagsearch.selection.run import SelectionRun
 from dagsearch.selection.scoring import SubsetScorer
 
-__all__ = [
-    "Comparison",
-    "Entry",
-    "Fit",
-    "Holdout",
-    "HonestScore",
-    "Scored",
-    "SelectionReport",
-    "SelectionRun",
-    "SubsetScorer",
-    "likeness",
-]
+__all__ = ["Comparison", "Entry", "Holdout", "Scored", "SelectionReport", "SelectionRun", "SubsetScorer"]

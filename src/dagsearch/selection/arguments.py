@@ -2,12 +2,12 @@
 
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from inspect import signature
 from numbers import Integral, Real
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from sklearn import get_config
@@ -15,23 +15,23 @@ from sklearn.base import is_classifier
 from sklearn.metrics import check_scoring, get_scorer_names
 from sklearn.model_selection import check_cv
 from sklearn.pipeline import Pipeline
-from sklearn.utils import Bunch, check_array, get_tags, indexable
+from sklearn.utils import Bunch, _safe_indexing, check_array, get_tags, indexable
 from sklearn.utils.metadata_routing import process_routing
 from sklearn.utils.validation import validate_data
 
-from dagsearch._internal.checks import LARGEST_WHOLE, is_budget, is_finite
+from dagsearch._internal.checks import LARGEST_WHOLE, is_budget
 from dagsearch._internal.hints import did_you_mean
 from dagsearch._internal.texts import shown
-from dagsearch.covariances import Covariance, Relevance, SetKernel
-from dagsearch.errors import ProblemError
-from dagsearch.run.stopping import Stop
+from dagsearch.covariances import Covariance, Relevance, SetKernel, correlation
 from dagsearch.selection.columns import ColumnSubsets
-from dagsearch.selection.rankings import Glance, likeness
+from dagsearch.selection.rankings import Rankings, candidates, numeric_table
 
 # With more features, only the most relevant ones are searched: a belief about each would be worth little.
 MOST_CANDIDATES = 1000
 # Largest number of features that "auto" considers.
 _MOST_OPEN = 20
+# Number of rows that correlations between features are computed from.
+_ALIKE_ROWS = 5000
 # With fewer scores, the search has nothing to learn from.
 _MIN_BUDGET = 5
 
@@ -104,15 +104,6 @@ class Features:
             )
 
 
-class WarmStart(NamedTuple):
-    """Subsets to begin with."""
-
-    known: Mapping[frozenset[int], float]
-    """Subsets whose scores are given."""
-    first: Sequence[frozenset[int]]
-    """Subsets to score before all others."""
-
-
 def as_list(argument: str, given: Any, entries: str) -> list[Any]:
     """The entries of an iterable that is not text."""
     if isinstance(given, (str, bytes)) or not isinstance(given, Iterable):
@@ -139,36 +130,13 @@ def warn_small_budget(budget: int) -> None:
         )
 
 
-def checked_callbacks(callbacks: Any) -> list[Callable[[Any], Any]]:
-    """The callbacks as a list."""
-    listed = [] if callbacks is None else as_list("callbacks", callbacks, "callables")
-    if not all(callable(callback) for callback in listed):
-        raise ValueError(f"callbacks must be a sequence of callables, got {callbacks!r}")
-    return listed
-
-
-def stop_rules(patience: int | None, target_score: float | None, max_seconds: float | None) -> Stop:
-    """The rules for stopping before the budget is spent. Errors name the selector's arguments."""
-    arguments: dict[str, tuple[str, Any]] = {
-        "patience": ("patience", patience),
-        "target_score": ("target", target_score),
-        "max_seconds": ("seconds", max_seconds),
-    }
-    for argument, (name, value) in arguments.items():
-        try:
-            Stop(**{name: value})
-        except ValueError as error:
-            raise ValueError(argument + str(error).removeprefix(name)) from error
-    return Stop(**dict(arguments.values()))
-
-
 def subset_problem(
     features: Features,
     n_features_to_select: Any,
     fixed: Any,
     forbidden: Any,
     groups: Any,
-    seen: Glance | None = None,
+    rankings: Rankings | None = None,
 ) -> ColumnSubsets:
     """The problem of choosing a subset; it may warn.
 
@@ -186,21 +154,14 @@ def subset_problem(
     if not choices:
         raise ValueError("forbidden: no feature is left to choose; forbid fewer")
     least, most = _size_range(n_features_to_select, len(choices), len(held))
-    if seen is not None and len(choices) > max(MOST_CANDIDATES, most):
-        choices = held | _candidates(seen, choices - held, max(MOST_CANDIDATES, most) - len(held))
+    if rankings is not None and len(choices) > max(MOST_CANDIDATES, most):
+        left = max(MOST_CANDIDATES, most) - len(held)
+        choices = held | candidates(rankings, sorted(choices - held), left)
     members = {group[0]: group for group in grouped}
     free, fixed_ones = (
         [members.get(column, [column]) for column in sorted(some)] for some in (choices - held, held)
     )
     return ColumnSubsets(features.count, least, most, free, fixed_ones)
-
-
-def _candidates(seen: Glance, choices: Iterable[int], count: int) -> set[int]:
-    """The most relevant choices: the first of every ranking, in turns."""
-    free = np.array(sorted(choices), dtype=np.int64)
-    orders = [free[np.argsort(-scores[free], kind="stable")] for scores in seen.rankings.values()]
-    ranked = dict.fromkeys(np.stack(orders, axis=1).ravel().tolist())
-    return set(list(ranked)[:count])
 
 
 class SizeWarning(UserWarning):
@@ -250,69 +211,16 @@ def _wanted_sizes(wanted: Any, choices: int) -> tuple[int, int]:
     )
 
 
-def subset_covariance(
-    covariance: Any, features: Features, data: Any, seen: Glance | None, problem: ColumnSubsets
-) -> Covariance:
-    """The covariance over subsets that the argument ``covariance`` stands for."""
-    if isinstance(covariance, Covariance):
-        return covariance
-    if covariance is None:
-        return SetKernel()
-    if isinstance(covariance, str) and covariance in ("table", "correlation"):
-        return _table_covariance(data, seen if covariance == "table" else None, problem)
-    try:
-        matrix = np.asarray(covariance, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(
-            "covariance must be 'table', 'correlation', a matrix, a dagsearch covariance or None, got "
-            f"{covariance!r}"
-        ) from error
-    if matrix.shape != (features.count, features.count):
-        raise ValueError(
-            f"covariance must be a matrix between the {features.count} features, got shape {matrix.shape}"
-        )
-    # A group is the sum of its columns.
-    belongs = np.zeros((problem.n, features.count))
-    for choice, columns in zip(belongs, problem.choices.values(), strict=True):
-        choice[list(columns)] = 1.0
-    return SetKernel(belongs @ matrix @ belongs.T)
-
-
-def _table_covariance(data: Any, seen: Glance | None, problem: ColumnSubsets) -> Covariance:
+def subset_covariance(data: Any, rankings: Rankings | None, problem: ColumnSubsets) -> Covariance:
     """Features are as alike as their correlations, and matter as much as the rankings suggest.
 
     A group is represented by its most relevant column.
     """
-    relevance = np.ones(problem.columns) if seen is None else seen.relevance
+    relevance = np.ones(problem.columns) if rankings is None else rankings.relevance
     best = [max(sorted(one), key=relevance.__getitem__) for one in problem.choices.values()]
-    alike = likeness(data[:, best] if not hasattr(data, "iloc") else data.iloc[:, best])
+    rows = np.sort(np.random.default_rng(0).permutation(int(data.shape[0]))[:_ALIKE_ROWS])
+    alike = correlation(numeric_table(_safe_indexing(data, rows), best))
     return SetKernel(Relevance(relevance[best], alike))
-
-
-def warm_start_subsets(warm_start: Any, features: Features, problem: ColumnSubsets) -> WarmStart:
-    """The subsets that the argument ``warm_start`` gives, with or without scores."""
-    if warm_start is None or warm_start is False:
-        return WarmStart({}, [])
-    listed = as_list("warm_start", warm_start, "subsets")
-    subsets = [_warm_start_subset(subset, features, problem) for subset in listed]
-    if not isinstance(warm_start, Mapping):
-        return WarmStart({}, subsets)
-    for subset, score in warm_start.items():
-        if not is_finite(score):
-            raise ValueError(f"warm_start: the score of {subset!r} must be finite, got {score!r}")
-    return WarmStart(dict(zip(subsets, map(float, warm_start.values()), strict=True)), [])
-
-
-def _warm_start_subset(subset: Any, features: Features, problem: ColumnSubsets) -> frozenset[int]:
-    leaf = frozenset(features.columns("warm_start", as_list("warm_start", subset, "subsets")))
-    try:
-        problem.path_to(leaf)
-    except ProblemError as error:
-        raise ValueError(
-            f"warm_start: {subset!r} cannot be chosen: it must have the number of features to select, all "
-            "that are fixed, none that is forbidden, and whole groups"
-        ) from error
-    return leaf
 
 
 # Inputs of fit --------------------------------------------------------------------------------------

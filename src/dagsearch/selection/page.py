@@ -4,8 +4,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from dagsearch.report import html
-from dagsearch.report.dag import best_part, best_told
-from dagsearch.report.parts import Shown, leaf_parts, parts_of
 from dagsearch.report.view import SELECTION_WORDS, Viewed
 from dagsearch.results import Gaussian
 from dagsearch.storage.record import Failure, Record, Told
@@ -39,7 +37,6 @@ def selection_view(report: Mapping[str, Any]) -> dict[str, Any]:
     result, settings = report["result"], report["settings"]
     record = _record(report)
     view = Viewed("Feature selection", record).view()
-    chosen = set(map(str, leaf_parts(result["features"], "set")))
     data = " → ".join(str(settings[name]) for name in ("data", "target") if settings.get(name) is not None)
     return {
         **view,
@@ -54,10 +51,8 @@ def selection_view(report: Mapping[str, Any]) -> dict[str, Any]:
         "state": "ended",
         "rules": [{"rule": "stopped by", "text": str(result["stopped"]), "share": None}],
         "leaves": _leaves(report),
-        "dag": _dag(report, record),
-        "effects": None
-        if result["signal"] is False  # scores differ by chance, and so do effects on them
-        else [{**one, "chosen": one["label"] in chosen} for one in view["effects"]],
+        "dag": None,
+        "effects": None if result["signal"] is False else _effects(report),
         "dagsearch": report["dagsearch"],
         "evaluations": result["evaluations"],
         "selection": {name: value for name, value in report.items() if name not in _ELSEWHERE},
@@ -98,13 +93,20 @@ def _numbered(view: Mapping[str, Any], report: Mapping[str, Any]) -> dict[str, A
     }
 
 
-def _dag(report: Mapping[str, Any], record: Record) -> dict[str, Any] | None:
-    """The chosen features one after another, the most certain first, with what was scored instead of each."""
-    certain = {feature["name"]: feature["inclusion"] or 0.0 for feature in report["features"]}
-    names = sorted(report["result"]["features"], key=lambda name: -certain.get(name, 0.0))
-    way = leaf_parts(names, "set")
-    told = best_told([Shown(parts_of(one, record), one.reward) for one in record.told])
-    return best_part(told, way, 1.0) if any(set(way) <= set(one.parts) for one in told) else None
+def _effects(report: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The features in order of their importance."""
+    return [
+        {
+            "label": feature["name"],
+            "effect": feature["worth"],
+            "low": feature["low"],
+            "high": feature["high"],
+            "leaves": feature["evaluated_in"],
+            "chosen": feature["selected"],
+        }
+        for feature in report["features"]
+        if feature["worth"] is not None
+    ]
 
 
 def _leaves(report: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -134,18 +136,17 @@ def _facts(report: Mapping[str, Any]) -> list[list[str]]:
     ]
     if result["signal"] is not False:
         score = _number(result["expected_score"]) + _interval(result["score_interval"])
-        rows.append(["expected on new rows", score])
+        rows.append(["expected on new data", score])
     if result["holdout_score"] is not None:
         score = _number(result["holdout_score"]) + _interval(result.get("holdout_interval"))
         rows.append(["hold-out score", score])
     rows.append(["subsets scored", str(result["evaluations"])])
     known = {feature["name"]: feature for feature in report["features"]}
     for name in result["features"]:
-        feature = known.get(name, {"inclusion": None, "interval": None})
-        chance = "not known"
-        if feature["inclusion"] is not None:
-            chance = _number(feature["inclusion"], ".2f") + _interval(feature["interval"], ".2f")
-        rows.append([name, f"inclusion probability {chance}"])
+        feature = known[name]
+        if feature["worth"] is not None:
+            interval = _interval([feature["low"], feature["high"]], ".3f")
+            rows.append([name, f"importance {_number(feature['worth'], '.3f')}{interval}"])
     return rows
 
 

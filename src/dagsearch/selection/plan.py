@@ -10,25 +10,21 @@ from sklearn.utils import _safe_indexing
 
 from dagsearch._internal.typing import IntArray
 from dagsearch.covariances import Covariance
-from dagsearch.run.stopping import Stop
+from dagsearch.problems.subsets import Subset
 from dagsearch.selection.arguments import (
     Features,
-    WarmStart,
     checked_budget,
-    checked_callbacks,
     checked_scorer,
     fold_splits,
     routed_metadata,
-    stop_rules,
     subset_covariance,
     subset_problem,
     validated_data,
-    warm_start_subsets,
 )
 from dagsearch.selection.columns import ColumnSubsets
 from dagsearch.selection.estimate import Nested, Splits, baseline_on, nested_selection
 from dagsearch.selection.identity import data_digest
-from dagsearch.selection.rankings import Glance, first_subsets, glance, rows_that_count
+from dagsearch.selection.rankings import Rankings, first_subsets, ranked, rows_that_count
 from dagsearch.selection.scoring import SubsetScorer, score_bounds
 
 if TYPE_CHECKING:
@@ -55,16 +51,12 @@ class Plan:
     """The folds of the search."""
     counted: IntArray
     """Rows whose weight is not 0."""
-    seen: Glance | None
-    """Rankings of the columns; ``None`` without a target."""
-    warm_start: WarmStart
-    """Subsets to begin with, those of the rankings included."""
+    rankings: Rankings | None
+    """Relevance of the columns; ``None`` without a target."""
+    first: Sequence[Subset]
+    """Subsets to begin with: what the rankings would choose."""
     budget: int
     """Number of subsets to score."""
-    stop: Stop
-    """Rules for stopping earlier."""
-    callbacks: Sequence[Callable[[Any], Any]]
-    """Called after every subset."""
     bounds: tuple[float, float]
     """Smallest and largest value that a score can have."""
     baseline: float | None
@@ -74,9 +66,9 @@ class Plan:
     classification: bool
     """Whether the target consists of classes."""
 
-    def covariance(self, given: Any) -> Covariance:
-        """The covariance that the argument ``covariance`` stands for."""
-        return subset_covariance(given, self.features, self.data, self.seen, self.problem)
+    def covariance(self) -> Covariance:
+        """What is believed about subsets before any score."""
+        return subset_covariance(self.data, self.rankings, self.problem)
 
     def nested(self, candidates: int, n_jobs: int | None) -> Nested | None:
         """A selection among ``candidates`` subsets, repeated inside the folds; ``None`` if there is none."""
@@ -92,9 +84,7 @@ class Plan:
 def plan_of(selector: "DAGSearchSelector", data: Any, target: Any, params: Mapping[str, Any]) -> Plan:
     """Check everything that ``fit`` was given; to be called by ``fit`` itself, because it may warn."""
     estimator = selector.estimator
-    stop = stop_rules(selector.patience, selector.target_score, selector.max_seconds)
     budget = checked_budget(selector.budget)
-    callbacks = checked_callbacks(selector.callbacks)
     data, target = validated_data(selector, data, target)
     scoring = checked_scorer(estimator, selector.scoring)
     routed = routed_metadata(selector, scoring, params)
@@ -107,11 +97,9 @@ def plan_of(selector: "DAGSearchSelector", data: Any, target: Any, params: Mappi
     features = selector._features()
     counted = rows_that_count(int(data.shape[0]), routed.estimator.fit)
     aim = None if target is None else _safe_indexing(target, counted)
-    seen = glance(_safe_indexing(data, counted), aim, is_classifier(estimator), features.count)
+    rankings = ranked(_safe_indexing(data, counted), aim, is_classifier(estimator))
     limits = selector.n_features_to_select, selector.fixed, selector.forbidden, selector.groups
-    problem = subset_problem(features, *limits, seen)
-    warm_start = warm_start_subsets(selector.warm_start, features, problem)
-    rankings = [] if seen is None else first_subsets(seen, problem, budget)
+    problem = subset_problem(features, *limits, rankings)
     weighted = (target, routed.estimator.fit) if routed.estimator.fit else target  # scores depend on both
     return Plan(
         features=features,
@@ -122,11 +110,9 @@ def plan_of(selector: "DAGSearchSelector", data: Any, target: Any, params: Mappi
         on=on,
         splits=splits,
         counted=counted,
-        seen=seen,
-        warm_start=warm_start._replace(first=[*warm_start.first, *rankings]),
+        rankings=rankings,
+        first=[] if rankings is None else first_subsets(rankings, problem, budget),
         budget=budget,
-        stop=stop,
-        callbacks=callbacks,
         bounds=score_bounds(scoring, estimator),
         baseline=baseline_on(estimator, scoring, data, target, splits, of_rows),
         digest=None

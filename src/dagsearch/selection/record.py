@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dagsearch._internal.typing import FloatArray
-from dagsearch.results import Gaussian
 from dagsearch.storage.record import Record
 
 
@@ -61,13 +60,11 @@ class SelectionRecord(Record):
         super().__init__()
         self.entries: list[Entry] = []
         """The scored and the failed subsets, in order."""
-        self.beliefs: list[tuple[int, Gaussian]] = []
-        """Beliefs about the best possible score, each with the number of entries then."""
         self.nested: dict[int, tuple[float | None, int]] = {}
         """Score of a selection that was repeated inside the folds and its fits, by subsets in each fold."""
 
     def note(self, note: Mapping[str, Any]) -> None:
-        """Take the note of an event: the scores of a subset, a belief, or a nested selection."""
+        """Take the note of an event: the scores of a subset, or a nested selection."""
         super().note(note)
         if not self.about:
             return
@@ -77,9 +74,6 @@ class SelectionRecord(Record):
             best = None if self.best is None else self.told[self.best].reward
             scored = Scored(tuple(note["columns"]), scores, note["score_time"], note["failure"])
             self.entries.append(Entry(scored, best, note["seconds"]))
-        if "belief" in note:
-            entries, *moments = note["belief"]
-            self.beliefs.append((entries, Gaussian(*moments)))
         if "nested" in note:
             candidates, score, fits = note["nested"]
             self.nested[candidates] = None if score is None else float(score), int(fits)

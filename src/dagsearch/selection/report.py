@@ -10,22 +10,18 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from sklearn.utils import get_tags
 
-from dagsearch._internal.typing import IntArray
-from dagsearch.errors import ProblemError
 from dagsearch.results import Gaussian
-from dagsearch.selection.certainty import HonestScore
 from dagsearch.selection.estimate import NOTHING, is_better
-from dagsearch.selection.leaders import Choice, within_one_error
+from dagsearch.selection.leaders import Choice, standard_error
 from dagsearch.selection.page import fragment, html_page
 from dagsearch.selection.record import Entry, Scored, SelectionRecord
 from dagsearch.selection.run import SelectionRun
-from dagsearch.selection.scoring import central_interval
 
-SCHEMA = 1
+SCHEMA = 2
 # What a spreadsheet takes for the beginning of a formula.
 _FORMULA = "=+-@\t\r\n|%"
-# Maximum number of features shown as substitutes.
-_MAX_CANDIDATES = 12
+# Number of subsets of one size from which on this size counts as searched.
+_SEARCHED = 5
 
 
 @dataclass(frozen=True)
@@ -81,7 +77,6 @@ class SelectionReport:
         holdout: Holdout | None,
         remarks: tuple[Sequence[str], Sequence[str]],
         code: str | None = None,
-        honest: HonestScore | None = None,
         leaks: Sequence[str] = (),
     ) -> Self:
         """The report of a run that has ended.
@@ -94,7 +89,6 @@ class SelectionReport:
         names = [str(name) for name in names]
         record = run.record
         best = list(choice.chosen.columns)
-        fit = found["model_fit_"]
         failures = record.failure_message(names)
         content: dict[str, Any] = {
             "schema": SCHEMA,
@@ -107,14 +101,10 @@ class SelectionReport:
             },
             "leaks": list(leaks),
             "result": _result(run, choice, names, found, holdout),
-            "honest": None if honest is None else honest.to_dict(),
-            "model": {**fit._asdict(), "sentence": fit.sentence()},
             "features": _features(record, names, choice.chosen, found),
             "comparisons": [asdict(comparison) for comparison in comparisons],
             "by_size": _by_size(record, names),
             "history": _history(run, names),
-            "belief": [{"step": step, **_within(v, run.bounds)} for step, v in record.beliefs],
-            "substitutes": _substitutes(run, names, best, found["ranking_"]),
             "runners_up": [
                 {
                     "features": [str(name) for name in other["features"]],
@@ -130,8 +120,8 @@ class SelectionReport:
         content["result"]["signal"] = _signal(content)
         if content["result"]["signal"] is False:  # then the best subset is the best by chance
             content["result"] |= {"simpler": None}
-            content |= {"substitutes": None, "code": None}
-            unknown = {"inclusion": None, "interval": [None, None]}
+            content["code"] = None
+            unknown = dict.fromkeys(("worth", "low", "high", "inclusion", "essential"))
             content["features"] = [{**feature, **unknown} for feature in content["features"]]
         content = {"headline": headline(content), "question": question(content), **content}
         # Through JSON and back, so that the dictionary has the same plain types as the file.
@@ -214,44 +204,35 @@ def _inert_json(name: str) -> str:
     return json.dumps(name, ensure_ascii=False)
 
 
-def _within(belief: Gaussian, bounds: tuple[float, float]) -> dict[str, float]:
-    numbers = belief.mean, *central_interval(belief)
-    return {
-        name: min(max(number, bounds[0]), bounds[1])
-        for name, number in zip(("mean", "low", "high"), numbers, strict=True)
-    }
-
-
 def _features(
     record: SelectionRecord, names: Sequence[str], chosen: Scored, found: Mapping[str, Any]
 ) -> list[dict[str, Any]]:
     scored_in = np.zeros(len(names), dtype=np.int64)
     for entry in record.entries:
         scored_in[list(entry.scored.columns)] += 1
+    error = standard_error(chosen.scores, record.folds)
+    worth, ends = found["importances_"], found["importance_intervals_"]
     return [
         {
             "name": names[column],
             "selected": column in chosen.columns,
-            "inclusion": _known(found["inclusion_probability_"][column]),
-            "interval": [_known(end) for end in found["inclusion_interval_"][column]],
+            "worth": _known(worth[column]),
+            "low": _known(ends[column, 0]),
+            "high": _known(ends[column, 1]),
+            "inclusion": float(found["inclusion_probability_"][column]),
+            "essential": bool(worth[column] > error),
             "evaluated_in": int(scored_in[column]),
-            "dispensable": _dispensable(record, chosen, column) if column in chosen.columns else None,
         }
         for column in np.argsort(found["ranking_"]).tolist()
     ]
 
 
-def _dispensable(record: SelectionRecord, chosen: Scored, column: int) -> bool | None:
-    """Whether a scored subset without a feature is about as good; ``None`` if none was scored without it."""
-    without = [entry.scored for entry in record.successes() if column not in entry.scored.columns]
-    return within_one_error(chosen, without, record.folds, lambda _: 0) is not None if without else None
-
-
 def _by_size(record: SelectionRecord, names: Sequence[str]) -> list[dict[str, Any]]:
-    """The best score of each number of features; nothing if all subsets have the same."""
+    """The best score of each number of features that was searched; nothing if there is only one."""
     of_size: dict[int, list[Scored]] = {}
     for entry in record.successes():
         of_size.setdefault(len(entry.scored.columns), []).append(entry.scored)
+    of_size = {size: some for size, some in of_size.items() if len(some) >= _SEARCHED}
     if len(of_size) < 2:
         return []
     best = [max(of_size[size], key=lambda scored: scored.mean) for size in sorted(of_size)]
@@ -294,41 +275,13 @@ def _entry(step: int, entry: Entry, names: Sequence[str], predicted: Gaussian | 
     }
 
 
-def _substitutes(
-    run: SelectionRun, names: Sequence[str], best: Sequence[int], ranking: IntArray
-) -> dict[str, Any]:
-    """Expected change of the score if one selected feature is replaced by one that was not selected."""
-    rows = [column for column in best if column not in run.problem.fixed]
-    others = [column for column in np.argsort(ranking).tolist() if column not in best]
-    columns = others[:_MAX_CANDIDATES]
-    now = run.search.belief(frozenset(best)).g.mean
-
-    def change(old: int, new: int) -> float | None:
-        leaf = frozenset(best) - {old} | {new}
-        try:
-            run.problem.path_to(leaf)
-        except ProblemError:  # forbidden, or part of a group
-            return None
-        return run.search.belief(leaf).g.mean - now
-
-    changes = {new: [change(old, new) for old in rows] for new in columns}
-    possible = {new: found for new, found in changes.items() if any(one is not None for one in found)}
-    return {
-        "selected": [names[column] for column in rows],
-        "candidates": [names[column] for column in possible],
-        "change": [list(row) for row in zip(*possible.values(), strict=True)] or [[] for _ in rows],
-    }
-
-
 # Words ----------------------------------------------------------------------------------------------
 
 
 # Scores whose names are not words.
 _METRICS = {"r2": "R²", "f1": "F1", "roc_auc": "ROC AUC"}
-# From this inclusion probability on, a feature counts as certain to be needed.
-_CERTAIN = 0.9
 # Largest number of features that the headline names.
-_MAX_NEEDED = 3
+_MAX_ESSENTIAL = 3
 
 
 def shown_settings(selector: Any) -> dict[str, Any]:
@@ -360,7 +313,7 @@ def _signal(content: Mapping[str, Any]) -> bool | None:
 
 
 # Names of comparisons.
-_NONE, _ALL, _RANKED = "no features", "all features", "one by one"
+_NONE, _ALL, _RANKED = "no features", "all features", "by univariate score"
 
 
 def _compared(content: Mapping[str, Any], name: str) -> Mapping[str, Any] | None:
@@ -374,7 +327,7 @@ def headline(content: Mapping[str, Any]) -> str:
     count = f"{len(result['features'])} of {data['columns']} features"
     score = _number(result["holdout_score"] if held else result["expected_score"])
     interval = result["holdout_interval"] if held else result["score_interval"]
-    where = f"on {data['holdout_rows']} held-out rows" if held else "expected on new rows"
+    where = f"on {data['holdout_rows']} held-out rows" if held else "expected on new data"
     others = _others(content, "holdout_score" if held else "score")
     first = ""
     if content["leaks"]:
@@ -384,11 +337,11 @@ def headline(content: Mapping[str, Any]) -> str:
         )
     if result["signal"] is False:
         rows = data["rows"] + (data["holdout_rows"] or 0)
-        return f"{first}As far as {rows} rows tell, {NOTHING}: {metric} {score} with {count} {where}{others}."
+        return f"{first}In {rows} rows, {NOTHING}: {metric} {score} with {count} {where}{others}."
     if interval is not None:
         score += f" ({_number(interval[0])} to {_number(interval[1])})"
     verb = "predicting " + repr(settings["target"]) if settings.get("target") else "the estimator"
-    return f"{first}With {count}, {verb} reaches {metric} {score} {where}{others}; {_certainty(content)}."
+    return f"{first}With {count}, {verb} reaches {metric} {score} {where}{others}; {_essential(content)}."
 
 
 def _others(content: Mapping[str, Any], score: str) -> str:
@@ -401,40 +354,23 @@ def _others(content: Mapping[str, Any], score: str) -> str:
     ]
     ranked = _compared(content, _RANKED)
     if ranked is not None and ranked[score] is not None:
-        found.append(f"{_number(ranked[score])} with the best {ranked['features']} one by one")
+        found.append(f"{_number(ranked[score])} with the top {ranked['features']} by univariate score")
     if not found and content["result"]["baseline"] is not None:
         found = [f"{_number(content['result']['baseline'])} with no features"]
     return ", against " + ", ".join(found) if found else ""
 
 
-def _certainty(content: Mapping[str, Any]) -> str:
-    """How certain the choice of features is."""
+def _essential(content: Mapping[str, Any]) -> str:
+    """Which of the selected features the score depends on."""
     selected = [feature for feature in content["features"] if feature["selected"]]
-    chances = [feature["inclusion"] for feature in selected]
-    if any(chance is None for chance in chances) or not chances:
-        reason = content["model"]["reason"]
-        return "the certainty of the choice is unknown" + (f": {reason}" if reason else "")
-    certain = sum(chance >= _CERTAIN for chance in chances)
-    if certain == 0:
-        return _exchangeable(selected)
-    share = "each" if certain == len(chances) > 1 else "it" if len(chances) == 1 else f"{certain} of them"
-    be = "is" if certain == 1 or share == "each" else "are"
-    return f"{share} {be} in the best subset with a probability of {_CERTAIN} or more"
-
-
-def _exchangeable(selected: Sequence[Mapping[str, Any]]) -> str:
-    """What the scores say of the need for each feature, where no probability is high."""
-    needed = [repr(feature["name"]) for feature in selected if feature["dispensable"] is False]
-    others = [feature for feature in selected if feature["dispensable"]]
-    if needed:
-        rest = (
-            "; the others can be exchanged" if others and len(needed) + len(others) == len(selected) else ""
-        )
-        if len(needed) > _MAX_NEEDED:
-            return f"for {len(needed)} of them, no scored subset without it is about as good{rest}"
-        return f"no scored subset without {' or without '.join(needed)} is about as good{rest}"
-    about = ": other subsets are about as good" if others else ""
-    return f"none of them is certain to be needed{about}"
+    names = [repr(feature["name"]) for feature in selected if feature["essential"]]
+    if not names:
+        return "no single feature is essential: other subsets score about the same"
+    rest = "" if len(names) == len(selected) else "; the others are interchangeable"
+    if len(names) > _MAX_ESSENTIAL:
+        return f"{len(names)} features are essential{rest}"
+    listed = names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+    return f"{listed} {'is' if len(names) == 1 else 'are'} essential{rest}"
 
 
 def question(content: Mapping[str, Any]) -> str:

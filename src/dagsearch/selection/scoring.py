@@ -21,9 +21,8 @@ from sklearn.utils.validation import _check_method_params
 
 from dagsearch._internal.texts import described
 from dagsearch._internal.typing import FloatArray, IntArray
-from dagsearch.data import REACH
 from dagsearch.problem import Problem
-from dagsearch.results import Gaussian, Proposal
+from dagsearch.results import Proposal
 from dagsearch.run.pools import Pool, Running
 from dagsearch.run.worker import only_here
 from dagsearch.selection.record import Scored
@@ -232,51 +231,33 @@ def _redirect(stack: ExitStack) -> None:
 _SHARED_FOLDS = 4.0
 
 
-class FoldNoise:
-    """Variance of a mean score over folds, without the part that all subsets have in common.
+def fold_noise(scores: FloatArray) -> FloatArray:
+    """Variance of each subset's mean score over folds, without the part that all subsets have in common.
 
     All subsets are scored on the same folds. If a fold is hard for all of them, that is not noise when they
-    are compared; only a subset's deviation from the others on that fold is.
+    are compared; only a subset's deviation from the others on that fold is. A subset's own variance and that
+    of all subsets are averaged, because few folds agree by accident.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n_subsets, n_folds)
+        Score of each subset on each fold.
+
+    Returns
+    -------
+    ndarray of shape (n_subsets,)
+        0 if it cannot be estimated: with one fold, or if scores do not vary.
     """
-
-    def __init__(self) -> None:
-        self._count, self._size = 0, 0.0
-        # Of the scores without each subset's mean: mean by fold, and squared deviations from it (Welford).
-        self._mean: FloatArray | float = 0.0
-        self._squares = 0.0
-
-    def add(self, scores: FloatArray) -> float | None:
-        """Add the scores of a subset, and return the variance of their mean.
-
-        Parameters
-        ----------
-        scores : ndarray of shape (n_folds,)
-            Score on each fold.
-
-        Returns
-        -------
-        float or None
-            ``None`` if it cannot be estimated: with one fold, or if scores do not vary.
-        """
-        scores = np.asarray(scores, dtype=np.float64)
-        folds = len(scores)
-        if folds < 2:
-            return None
-        centred = scores - scores.mean()
-        self._count += 1
-        self._size = max(self._size, float(np.abs(scores).max()))
-        before = centred - self._mean
-        self._mean = self._mean + before / self._count
-        rest = centred - self._mean
-        self._squares += float(before @ rest)
-        if self._count == 1:
-            variance = float(scores.var(ddof=1))
-        else:
-            free = (self._count - 1) * (folds - 1)
-            own = float(rest @ rest) * self._count / free
-            shared = self._squares / free
-            variance = (_SHARED_FOLDS * shared + (folds - 1) * own) / (_SHARED_FOLDS + folds - 1)
-        return variance / folds if variance > (1e-9 * self._size) ** 2 else None
+    count, folds = scores.shape
+    if folds < 2:
+        return np.zeros(count)
+    rest = scores - scores.mean(axis=1, keepdims=True)
+    if count > 1:
+        rest = rest - rest.mean(axis=0)
+    squares = (rest**2).sum(axis=1) * count / (max(count - 1, 1) * (folds - 1))
+    variance = (_SHARED_FOLDS * squares.mean() + (folds - 1) * squares) / (_SHARED_FOLDS + folds - 1)
+    least = (1e-9 * float(np.abs(scores).max(initial=0.0))) ** 2
+    return np.asarray(np.where(variance > least, variance, 0.0) / folds)
 
 
 TAILS = (0.05, 0.95)
@@ -336,12 +317,6 @@ def score_bounds(scorer: Any, estimator: Any) -> tuple[float, float]:
     return -math.inf, 1.0 if name in _EXPLAINED else math.inf
 
 
-def central_interval(belief: Gaussian) -> tuple[float, float]:
-    """The central 90% interval of a belief."""
-    reach = REACH * belief.variance**0.5
-    return belief.mean - reach, belief.mean + reach
-
-
 def within(interval: tuple[float, float], bounds: tuple[float, float], *points: float) -> tuple[float, float]:
     """The interval, cut to the bounds, and extended to these points."""
     low, high = (min(max(end, bounds[0]), bounds[1]) for end in interval)
@@ -356,7 +331,7 @@ _DRAWS = 200
 
 
 def heldout_interval(
-    scorer: Any, fitted: Any, data: Any, target: Any, score: float
+    scorer: Any, fitted: Any, data: Any, target: Any, score: float, weights: Any = None
 ) -> tuple[float, float] | None:
     """Central 90% interval of the score that a fitted estimator has on new rows like the held-out ones.
 
@@ -366,28 +341,36 @@ def heldout_interval(
     Parameters
     ----------
     scorer : callable
-        Called as ``scorer(fitted, data, target)``.
+        Called as ``scorer(fitted, data, target)``, with ``sample_weight`` if there are weights.
     fitted : estimator
         It has not seen these rows.
     data, target
         The held-out rows.
     score : float
         The score on them.
+    weights : array-like of shape (n_rows,), default=None
+        Weights of the rows, if the scorer takes any.
     """
     rows = len(target)
     if rows < 5:
         return None
     if _is_share(scorer, fitted):
-        right = score * rows
-        low, high = (float(beta.ppf(q, right + 0.5, rows - right + 0.5)) for q in TAILS)
+        # Weighted rows count like as many equal ones as have the same variance (Kish).
+        part = np.ones(rows) if weights is None else np.asarray(weights, dtype=np.float64)
+        alike = float(part.sum() ** 2 / max((part**2).sum(), 1e-300))
+        right = score * alike
+        low, high = (float(beta.ppf(q, right + 0.5, alike - right + 0.5)) for q in TAILS)
         return min(low, score), max(high, score)
     if hasattr(scorer, "_score_func"):  # it sees predictions only, which need not be computed again
         fitted, data = _Remembering(fitted, data), np.arange(rows)
     rng, found = np.random.default_rng(0), []
     for _ in range(_DRAWS):
         drawn = rng.integers(rows, size=rows)
+        judging = {} if weights is None else {"sample_weight": _safe_indexing(weights, drawn)}
         try:
-            found.append(float(scorer(fitted, _safe_indexing(data, drawn), _safe_indexing(target, drawn))))
+            found.append(
+                float(scorer(fitted, _safe_indexing(data, drawn), _safe_indexing(target, drawn), **judging))
+            )
         except ValueError:  # such as a draw with one class only
             continue
     found = [value for value in found if np.isfinite(value)]

@@ -2,27 +2,26 @@
 
 import math
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from os import PathLike
 from typing import Any, Self
 
 from sklearn.base import BaseEstimator, MetaEstimatorMixin
 from sklearn.feature_selection import SelectorMixin
 from sklearn.pipeline import Pipeline
-from sklearn.utils import Bunch, check_random_state, get_tags
+from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.validation import check_is_fitted
 
-from dagsearch.errors import CovarianceError
 from dagsearch.methods import default_initial
+from dagsearch.run.stopping import Stop
 from dagsearch.search import Search
 from dagsearch.selection.arguments import Features, checked_scorer, warn_small_budget
-from dagsearch.selection.certainty import HonestScore, findings_of, nested_score
-from dagsearch.selection.leaders import Choice, choose, simpler_than, within_one_error
+from dagsearch.selection.findings import findings_of
+from dagsearch.selection.leaders import Choice, choose
 from dagsearch.selection.plan import Plan, plan_of
-from dagsearch.selection.record import Scored
 from dagsearch.selection.report import Comparison, Holdout, SelectionReport, shown_settings
-from dagsearch.selection.run import SelectionRun, notifier, recorded
+from dagsearch.selection.run import SelectionRun, recorded
 from dagsearch.selection.scoring import BatchPool
 
 
@@ -55,28 +54,12 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         method is used.
     cv : int, cross-validation generator or iterable, default=5
         The cross-validation splitting strategy. Every subset is scored on the same folds.
-    max_seconds : float or None, default=None
-        Stop after this time in seconds. Subsets that are being scored at that time are finished.
-    patience : int or None, default=None
-        Stop after this number of subsets in a row without a better score.
-    target_score : float or None, default=None
-        Stop once a score is at least this large.
-    parsimonious : bool, default=False
-        Whether to select the subset with the fewest features within one standard error of the best one. It is
-        the standard error of the difference of the two scores, fold by fold.
     fixed : array-like of int, str or bool, default=None
         Features that are part of every subset, by number or name, or as a mask.
     forbidden : array-like of int, str or bool, default=None
         Features that are part of no subset, by number or name, or as a mask.
     groups : sequence of array-like of int or str, default=None
         Groups of features that are selected together.
-    warm_start : sequence of subsets, mapping from subsets to scores or None, default=None
-        Subsets to begin with. They are scored like all others, or not at all if their scores are given.
-    covariance : "table", "correlation", array-like, Covariance or None, default="table"
-        What is believed about features before any score: ``"table"`` takes from ``X`` and ``y`` how alike
-        they are and how much each says about the target; ``"correlation"`` only how alike they are. Or a
-        positive semi-definite matrix of shape (n_features, n_features), or a covariance over subsets. If
-        ``None``, features are independent.
     n_jobs : int or None, default=None
         Number of subsets to score in parallel with joblib. ``None`` means 1 unless in a
         :obj:`joblib.parallel_config` context.
@@ -84,10 +67,6 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         Controls the randomness of the search. Folds are controlled by ``cv``.
     verbose : int, default=0
         If not 0, a progress bar is shown.
-    callbacks : sequence of callables or None, default=None
-        Each is called after every subset with a :class:`sklearn.utils.Bunch` that has ``step``, ``features``,
-        ``score``, ``fold_scores``, ``failure``, ``best_features`` and ``best_score``. The search ends if a
-        callback returns true.
     storage : path-like, str or None, default=None
         Database to which every scored subset is written: the path of an SQLite file, or ``postgresql://…``.
         If it has the run already, ``fit`` continues it. Call ``fit`` again with the same data and arguments
@@ -104,32 +83,31 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         The number of features that were selected.
     best_score_ : float
         Mean cross-validated score of the selected features. It is too high, because the same folds were used
-        to select; see ``expected_score_`` and :meth:`honest_score`.
+        to select; see ``expected_score_``.
     expected_score_ : float
         The score to be expected on new rows: ``best_score_`` less ``optimism_``.
     score_interval_ : tuple of (float, float)
         Central 90% interval of the score on new rows, within the bounds of the score.
     optimism_ : float or None
         By how much ``best_score_`` is too high, estimated by a small selection that is repeated inside the
-        folds: at most 165 fits in addition to ``budget``. ``None`` with fewer than three folds, without a
-        target, with scores that ``warm_start`` gives, or after a stop by time, a callback or Ctrl-C.
+        folds: at most 165 fits in addition to ``budget``. ``None`` with fewer than three folds or without a
+        target.
     baseline_score_ : float or None
         Cross-validated score of predictions that use no feature; ``None`` if the score does not allow it.
+    importances_ : ndarray of shape (n_features,)
+        How much each feature matters: the best score with it less the best score without it, over scored and
+        predicted subsets. NaN if there is nothing to compare: no subset has the feature, or none lacks it.
+    importance_intervals_ : ndarray of shape (n_features, 2)
+        Their central 90% intervals.
     inclusion_probability_ : ndarray of shape (n_features,)
-        Probability that each feature is part of the best subset; NaN if unknown.
-    inclusion_interval_ : ndarray of shape (n_features, 2)
-        Intervals of these probabilities. They allow for sampling, for hyperparameters, and for a model whose
-        scores hold on new rows only in part.
-    model_fit_ : Fit
-        How well the model has predicted scores before they were known, ``skill`` and ``coverage``, and
-        ``trust``, its weight in the probabilities.
+        Probability that the importance is positive, which is that the feature is part of the best subset.
     simpler_ : dict or None
         The subset with the fewest features within one standard error of the selected one, if it has fewer:
         ``features``, ``score``.
     notes_ : list of str
         What you should know about the selection.
     ranking_ : ndarray of shape (n_features,)
-        Rank of each feature by inclusion probability; the most probable feature has rank 1.
+        Rank of each feature by importance; the most important feature has rank 1.
     history_ : dict of ndarrays
         One entry per scored subset, as in ``cv_results_``: ``features``, ``mean_test_score``,
         ``std_test_score``, ``rank_test_score``, ``split0_test_score``, …, ``best_score``,
@@ -137,8 +115,8 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
     runners_up_ : list of dict
         The subsets with the best scores after the selected one: ``features``, ``score``, ``interval``.
     stopped_ : str
-        Why the search ended: ``"budget"``, ``"exhausted"``, ``"patience"``, ``"target"``, ``"seconds"``,
-        ``"callback"``, ``"steered"`` or ``"interrupted"``.
+        Why the search ended: ``"budget"``, ``"exhausted"``, ``"patience"``, ``"seconds"``, ``"steered"``
+        or ``"interrupted"``.
     search_ : Search
         The search, with its beliefs about all subsets.
     n_features_in_ : int
@@ -156,9 +134,10 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
     np.int64(3)
     """
 
-    # The command that made the selector, if one did: noted in the stored run, for `dagsearch resume` to read.
+    # Set by commands: what the stored run notes for `dagsearch resume`, rules for stopping before the budget
+    # is spent, and whether to keep away what the estimator prints and warns of.
     _asked_by: Mapping[str, Any] = {}
-    # Set by commands: keep away what the estimator prints and warns of.
+    _stop = Stop()
     _silent = False
     _run: SelectionRun
     _choice: Choice
@@ -171,19 +150,12 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         budget: int = 100,
         scoring: Any = None,
         cv: Any = 5,
-        max_seconds: float | None = None,
-        patience: int | None = None,
-        target_score: float | None = None,
-        parsimonious: bool = False,
         fixed: Sequence[Any] | None = None,
         forbidden: Sequence[Any] | None = None,
         groups: Sequence[Sequence[Any]] | None = None,
-        warm_start: Any = None,
-        covariance: Any = "table",
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
-        callbacks: Sequence[Callable[[Bunch], Any]] | None = None,
         storage: str | PathLike[str] | None = None,
         name: str | None = None,
     ) -> None:
@@ -192,19 +164,12 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         self.budget = budget
         self.scoring = scoring
         self.cv = cv
-        self.max_seconds = max_seconds
-        self.patience = patience
-        self.target_score = target_score
-        self.parsimonious = parsimonious
         self.fixed = fixed
         self.forbidden = forbidden
         self.groups = groups
-        self.warm_start = warm_start
-        self.covariance = covariance
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
-        self.callbacks = callbacks
         self.storage = storage
         self.name = name
 
@@ -232,19 +197,18 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
             If no subset could be scored.
         KeyboardInterrupt
             On Ctrl-C. If at least one subset was scored by then, the selector is fitted with what was found.
-            The same holds for an error in a callback.
         """
         plan = plan_of(self, X, y, params)
         warn_small_budget(plan.budget)
         self._run = run = self._begin(plan)
         try:
-            pool, notify = BatchPool(plan.scorer, self.n_jobs), notifier(plan.callbacks, run, plan.features)
-            run.run(pool, plan.warm_start, plan.budget, plan.stop, notify, progress=bool(self.verbose))
-            if run.stopped not in ("seconds", "callback"):
+            pool = BatchPool(plan.scorer, self.n_jobs)
+            run.run(pool, plan.first, plan.budget, self._stop, progress=bool(self.verbose))
+            if run.stopped != "seconds":
                 run.repeat_inside(plan.budget, lambda candidates: plan.nested(candidates, self.n_jobs))
-        except BaseException:  # Ctrl-C, or an error in a callback
+        except BaseException:  # Ctrl-C
             run.stopped = "interrupted"
-            if run.search.history:
+            if run.record.successes():
                 self._set_findings(plan)
             raise
         else:
@@ -264,7 +228,6 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         holdout: Holdout | None = None,
         notes: Sequence[str] = (),
         code: str | None = None,
-        honest: HonestScore | None = None,
         leaks: Sequence[str] = (),
         warnings: Sequence[str] = (),
     ) -> SelectionReport:
@@ -282,8 +245,6 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
             What was done to the data, to show.
         code : str, default=None
             Python code to copy that uses what was found. If ``None``, it names the features.
-        honest : HonestScore, default=None
-            From :meth:`honest_score`.
         leaks : sequence of str, default=()
             Features that determine the target by themselves; the headline begins with them.
         warnings : sequence of str, default=()
@@ -306,61 +267,8 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
             holdout,
             (notes, warnings),
             code,
-            honest,
             leaks,
         )
-
-    def consider(self, scored: Scored | None) -> None:
-        """Take another method's choice instead of the selector's own, if it can be selected and is better.
-
-        With ``parsimonious``, more features must be better by more than one standard error. The smallest
-        subset within one standard error of them is then taken.
-
-        Parameters
-        ----------
-        scored : Scored or None
-            The choice with its scores on the same folds.
-        """
-        check_is_fitted(self)
-        if scored is None or scored.failure is not None or scored.mean <= self.best_score_:
-            return
-        subset = frozenset(scored.columns)
-        if not self._run.allows(subset):
-            return
-        own, record = self._choice.chosen, self._run.record
-        simpler = simpler_than(scored, [entry.scored for entry in record.successes()], record.folds)
-        choice = Choice(scored, simpler)
-        if self.parsimonious and len(subset) > len(own.columns):
-            if within_one_error(scored, [own], record.folds, lambda _: 0) is not None:
-                return
-            choice = Choice(simpler or scored, None)
-        self._choice = choice
-        self._run.learn_of(scored)
-        self._show_choice(self._features())
-
-    def honest_score(self, X: Any, y: Any, *, cv: Any = 5, **params: Any) -> HonestScore:
-        """Estimate what the selection achieves on new rows, by nested cross-validation.
-
-        In every outer fold the whole selection is repeated without the fold's test rows, which then score it.
-        It takes as long as one ``fit`` for each outer fold. The selector itself stays as it is.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
-            The features.
-        y : array-like of shape (n_samples,)
-            The target.
-        cv : int, cross-validation generator or iterable, default=5
-            The outer folds.
-        **params : dict
-            As in ``fit``.
-
-        Returns
-        -------
-        honest : HonestScore
-            Score with its interval, how often each feature was selected, and the score without any feature.
-        """
-        return nested_score(self, X, y, cv, params)
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Get metadata routing of this object.
@@ -387,16 +295,12 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         """A new run, or a stored one that is continued."""
         record = recorded(self.storage, self.name, plan.digest)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        try:
-            given: dict[str, Any] = {"storage": self.storage, "name": self.name}
-            given["covariance"] = plan.covariance(self.covariance)
-            if record.begun is not None:
-                search = Search.resume(problem=plan.problem, **given)
-            else:
-                initial = default_initial(plan.budget)
-                search = Search.default(plan.problem, initial=initial, seed=seed, **given)
-        except CovarianceError as error:
-            raise CovarianceError(f"covariance: {error}") from error
+        given: dict[str, Any] = {"storage": self.storage, "name": self.name, "covariance": plan.covariance()}
+        if record.begun is not None:
+            search = Search.resume(problem=plan.problem, **given)
+        else:
+            initial = default_initial(plan.budget)
+            search = Search.default(plan.problem, initial=initial, seed=seed, **given)
         about: dict[str, Any] = {
             "data": plan.digest,
             "features": [str(name) for name in plan.features.labels(range(plan.features.count))],
@@ -411,25 +315,22 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         except BaseException:
             search.close()
             raise
-        run.smallest, run.bounds = bool(self.parsimonious), plan.bounds
-        run.tested, run.baseline = plan.tested, plan.baseline
+        run.bounds, run.tested, run.baseline = plan.bounds, plan.tested, plan.baseline
+        run.first = frozenset(plan.first)
         return run
 
     def _set_findings(self, plan: Plan) -> None:
         """Set the attributes of a fitted selector; to be called by ``fit`` itself, because it may warn."""
         run, search, features = self._run, self._run.search, plan.features
         failures = run.record.failure_message(features.labels(range(features.count)))
-        if not search.history:
+        if not run.record.successes():
             raise SelectionError(failures)
         if failures is not None:
             warnings.warn(failures, FailedSubsetsWarning, stacklevel=3)  # points to the call of fit
         search.close()  # nothing more is told; what follows only reads
         search.settle()
-        self._choice = choose(run.record, search, bool(self.parsimonious))
-        self._show_choice(features)
-
-    def _show_choice(self, features: Features) -> None:
-        for name, value in findings_of(self._run, self._choice, features).items():
+        self._choice = choose(run.record)
+        for name, value in findings_of(run, self._choice, features).items():
             setattr(self, name, value)
 
     def _get_support_mask(self) -> Any:

@@ -14,12 +14,12 @@ from dagsearch.selection.record import Scored
 from dagsearch.selection.report import Comparison
 from dagsearch.tables.roles import Table
 
-Chosen = tuple[Comparison, Sequence[int], Scored | None]
-"""A comparison, its columns and their scores, if there are any."""
+Chosen = tuple[Comparison, Sequence[int]]
+"""A comparison and its columns."""
 Score = Callable[[Sequence[int]], Scored]
 """Cross-validated score of some columns."""
-Estimates = Callable[[Scored, bool], Estimate]
-"""What a subset will score on new rows, with whether a search has found it."""
+Estimates = Callable[[Scored], Estimate]
+"""The expected score of a subset on new data."""
 
 
 class Budget(NamedTuple):
@@ -36,14 +36,14 @@ def comparisons(
 ) -> Iterator[Chosen]:
     """All features, those that are best one by one, and forward selection if the budget covers it."""
     columns = [i for i, name in enumerate(table.features.columns) if name not in forbidden]
-    yield _compared("all features", score(columns), columns, 1, new, False)
+    yield _compared("all features", score(columns), columns, 1, new)
     test = f_classif if table.classification else f_regression
     data = np.column_stack([numbers(table.features.iloc[:, i]) for i in columns])
     with np.errstate(divide="ignore", invalid="ignore"):
         strength = np.nan_to_num(test(data, _target_numbers(table))[0], nan=0.0, posinf=np.inf)
     strength[strength < 0.0] = np.inf  # a correlation of 1 was rounded up
     best = sorted(columns[i] for i in np.argsort(-strength, kind="stable")[:count])
-    yield _compared(f"best {count} one by one ({test.__name__})", score(best), best, 1, new, False)
+    yield _compared(f"top {count} by univariate score ({test.__name__})", score(best), best, 1, new)
     needed = sum(len(columns) - taken for taken in range(count))
     if needed <= budget.subsets:
         found = forward_selection(score, columns, count, new, budget.until)
@@ -77,14 +77,11 @@ def forward_selection(
         last = max(valid, key=lambda option: option.mean)
         taken = list(last.columns)
     if last is None:
-        return Comparison("forward selection", 0, tried, None), taken, None
-    return _compared("forward selection", last, taken, tried, new, True)
+        return Comparison("forward selection", 0, tried, None), taken
+    return _compared("forward selection", last, taken, tried, new)
 
 
-def _compared(
-    name: str, scored: Scored, columns: Sequence[int], tried: int, new: Estimates, searched: bool
-) -> Chosen:
+def _compared(name: str, scored: Scored, columns: Sequence[int], tried: int, new: Estimates) -> Chosen:
     if scored.failure is not None:
-        return Comparison(name, len(columns), tried, None), columns, None
-    interval = new(scored, searched).interval
-    return Comparison(name, len(columns), tried, scored.mean, interval), columns, scored
+        return Comparison(name, len(columns), tried, None), columns
+    return Comparison(name, len(columns), tried, scored.mean, new(scored).interval), columns

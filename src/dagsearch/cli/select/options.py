@@ -191,13 +191,6 @@ class Request:
             "fraction of the rows to hold out; 0 for none (default: %(default)s)", _part, label="hold-out"
         ),
     ] = 0.25
-    honest: Annotated[
-        bool,
-        Option(
-            "also estimate the score on new rows by nested cross-validation: the whole selection is "
-            "repeated inside every fold, which takes that many times as long"
-        ),
-    ] = False
     jobs: Annotated[
         int | None, Option("number of subsets to score at once (default: 1)", whole_number, group="one of")
     ] = None

@@ -21,11 +21,8 @@ def summary(report: SelectionReport, notes: Sequence[str] = (), announced: bool 
     lines += [*_features(chosen, content["code"] is not None), "", *_scores(content, len(chosen)), ""]
     if content["by_size"]:
         lines += [*_sizes(content["by_size"], len(chosen)), ""]
-    if content["model"]["trust"] > 0.0:  # otherwise a warning says so
-        lines.append(f"{content['model']['sentence']}.")
     if content["result"]["signal"] is not False:  # else there is nothing to recommend
         lines += [*_simpler(content), *_optimism(content["result"]), *_disagreement(content["result"])]
-    lines += _honest(content)
     for text in [*content["notes"], *content["warnings"]]:  # the first line of each; the report has all of it
         if text not in notes or not announced:
             lines.append(f"{'note' if text in notes else 'warning'}: {printable(text.splitlines()[0])}")
@@ -36,23 +33,22 @@ def summary(report: SelectionReport, notes: Sequence[str] = (), announced: bool 
 
 
 def _features(chosen: list[dict[str, Any]], in_code: bool) -> list[str]:
-    """The chosen features with the probability that each is in the best subset."""
+    """The chosen features with the importance of each."""
     names = [printable(feature["name"]) for feature in chosen[:_MOST_FEATURES]]
     width = max(map(len, names))
-    lines = [f"{'feature':{width}}  in the best subset with probability"]
+    lines = [f"{'feature':{width}}  importance (90% CI)"]
     for name, feature in zip(names, chosen[:_MOST_FEATURES], strict=True):
-        lines.append(f"{name:{width}}  {_chance(feature)}")
+        lines.append(f"{name:{width}}  {_worth(feature)}")
     if len(chosen) > _MOST_FEATURES:
         where = ", listed in the code below" if in_code else ""
         lines.append(f"and {len(chosen) - _MOST_FEATURES} more{where}")
     return lines
 
 
-def _chance(feature: Mapping[str, Any]) -> str:
-    if feature["inclusion"] is None:
-        return "not known"
-    low, high = feature["interval"] or (None, None)
-    return f"{feature['inclusion']:.2f}" + ("" if low is None else f"  ({low:.2f} to {high:.2f})")
+def _worth(feature: Mapping[str, Any]) -> str:
+    if feature["worth"] is None:
+        return "–"
+    return f"{feature['worth']:.4f}  ({feature['low']:.4f} to {feature['high']:.4f})"
 
 
 def _simpler(content: Mapping[str, Any]) -> list[str]:
@@ -87,18 +83,6 @@ def _disagreement(result: Mapping[str, Any]) -> list[str]:
     return [
         f"The held-out score {held:.4f} is outside the 90% interval for new rows, {low:.4f} to {high:.4f}: "
         "believe the held-out score, because its rows took no part in the selection."
-    ]
-
-
-def _honest(content: Mapping[str, Any]) -> list[str]:
-    honest = content["honest"]
-    if honest is None:
-        return []
-    low, high = honest["interval"]
-    baseline = "" if honest["baseline"] is None else f"; without any feature {honest['baseline']:.4f}"
-    return [
-        f"Honest score of the whole selection, by nested cross-validation: {honest['score']:.4f} "
-        f"({low:.4f} to {high:.4f}){baseline}. Selections in two folds overlap by {honest['stability']:.0%}."
     ]
 
 

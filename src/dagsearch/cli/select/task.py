@@ -26,8 +26,8 @@ from dagsearch.cli.select.estimator import (
     scoring_for,
 )
 from dagsearch.cli.select.options import Request
+from dagsearch.run.stopping import Stop
 from dagsearch.selection.arguments import Features, size_warning, weight_params
-from dagsearch.selection.certainty import HonestScore
 from dagsearch.selection.estimate import baseline_score
 from dagsearch.selection.report import Comparison, Holdout, SelectionReport
 from dagsearch.selection.scoring import SubsetScorer, heldout_interval, quiet
@@ -62,18 +62,13 @@ def select(request: Request) -> Outcome:
         if not interrupted:
             others, interrupted = _compare(selector, prepared, until)
         held = prepared.held_out(np.flatnonzero(selector.support_).tolist())
-        honest, failures = None, list[str]()
-        if request.honest and not interrupted:
-            honest, interrupted = _honest(selector, prepared, failures)
     table = prepared.table
     leaks = [leak_note(table.leaking)] if table.leaking else []
     notes = [note for note in table.notes if note not in leaks]
-    cautions = [*leaks, *too_many, *_own_warnings(caught), *failures]
+    cautions = [*leaks, *too_many, *_own_warnings(caught)]
     names = selector.get_feature_names_out().tolist()
     code = code_for(request, prepared.estimator, table, names)
-    report = selector.report(
-        _settings(prepared), others, held, notes, code, honest, table.leaking, warnings=cautions
-    )
+    report = selector.report(_settings(prepared), others, held, notes, code, table.leaking, warnings=cautions)
     return Outcome(report, interrupted, table.notes)
 
 
@@ -92,6 +87,8 @@ class _Prepared:
     """The scorer's name in scikit-learn."""
     scorer: Any
     cv: Any
+    splits: list[Any]
+    """Rows to train and to test by, for each fold: taken once, because a splitter may draw them at random."""
 
     def choices(self) -> int:
         """Number of columns that may be chosen."""
@@ -104,15 +101,11 @@ class _Prepared:
         found = {"groups": self.kept.groups, "sample_weight": self.kept.weights}
         return {name: values for name, values in found.items() if values is not None}
 
-    def splits(self) -> list[Any]:
-        """Rows to train and to test by, for each fold."""
-        return list(self.cv.split(self.kept.features, self.kept.target, self.kept.groups))
-
     def on_folds(self) -> SubsetScorer:
         """Scorer of columns by cross-validation."""
         kept = self.kept
         params = weight_params(self.estimator, self.scorer, kept.weights)
-        own = kept.features, kept.target, self.splits()
+        own = kept.features, kept.target, self.splits
         return SubsetScorer(self.estimator, self.scorer, *own, *params, silent=True)
 
     def held_out(self, columns: Sequence[int]) -> Holdout | None:
@@ -129,7 +122,8 @@ class _Prepared:
                 score = float(self.scorer(fitted, unseen, self.holdout.target, **judging))
                 if not np.isfinite(score):
                     return Holdout(rows, None)
-                interval = heldout_interval(self.scorer, fitted, unseen, self.holdout.target, score)
+                weights = judging.get("sample_weight")
+                interval = heldout_interval(self.scorer, fitted, unseen, self.holdout.target, score, weights)
         except Exception:  # the estimator is the user's: the report says that there is no score
             return Holdout(rows, None)
         return Holdout(rows, score, interval)
@@ -157,7 +151,8 @@ def _prepared(request: Request) -> _Prepared:
     scoring = scoring_for(request.scoring, kept.target, table.classification)
     scorer = check_scoring(estimator, scoring=scoring)
     cv = folds_for(request.cv, kept, in_time, request.seed)
-    return _Prepared(request, table, kept, holdout, estimator, scoring, scorer, cv)
+    splits = list(cv.split(kept.features, kept.target, kept.groups))
+    return _Prepared(request, table, kept, holdout, estimator, scoring, scorer, cv, splits)
 
 
 def _too_many(k: int | tuple[int, int] | str, choices: int) -> list[str]:
@@ -193,9 +188,7 @@ def _selector(prepared: _Prepared) -> DAGSearchSelector:
         n_features_to_select=request.k,
         budget=request.budget,
         scoring=prepared.scoring,
-        cv=prepared.cv,
-        max_seconds=request.seconds,
-        patience=request.patience,
+        cv=prepared.splits,
         fixed=list(request.fixed) or None,
         forbidden=[name for name in request.forbidden if name not in prepared.table.left_out] or None,
         groups=request.grouped or None,
@@ -206,6 +199,7 @@ def _selector(prepared: _Prepared) -> DAGSearchSelector:
         name=request.name,
     )
     selector._silent = True
+    selector._stop = Stop(seconds=request.seconds, patience=request.patience)
     # So that 'dagsearch resume' needs only the run. The URL of a database may hold a password.
     selector._asked_by = {"select": replace(request, storage=None, name=None).to_json()}
     return selector
@@ -230,35 +224,16 @@ def _compare(selector: DAGSearchSelector, prepared: _Prepared, until: float) -> 
     count, budget = int(selector.support_.sum()), Budget(request.budget, until)
     found: list[Comparison] = []
     try:
-        for comparison, columns, scored in comparisons(
+        for comparison, columns in comparisons(
             score, selector._run.estimate, prepared.kept, request.forbidden, count, budget
         ):
             held = prepared.held_out(columns)
             if held is not None:
                 comparison = replace(comparison, holdout_score=held.score, holdout_interval=held.interval)
             found.append(comparison)
-            selector.consider(scored)
         found.append(_without_features(selector, prepared))
     except KeyboardInterrupt:
         return found, True
-    return found, False
-
-
-def _honest(
-    selector: DAGSearchSelector, prepared: _Prepared, failures: list[str]
-) -> tuple[HonestScore | None, bool]:
-    """The score by nested cross-validation, if there is one, and whether Ctrl-C ended it.
-
-    Nothing that goes wrong here may cost what the search has found: it becomes an entry of ``failures``.
-    """
-    kept = prepared.kept
-    try:
-        found = selector.honest_score(kept.features, kept.target, cv=prepared.cv, **prepared.of_rows())
-    except KeyboardInterrupt:
-        return None, True
-    except Exception as error:  # the estimator is the user's
-        failures.append(f"there is no score by nested cross-validation: {type(error).__name__}: {error}")
-        return None, False
     return found, False
 
 
