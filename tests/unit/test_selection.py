@@ -4,14 +4,12 @@ import copy
 import subprocess
 import sys
 import threading
-import time
 from functools import partial
 from itertools import combinations
 from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy.sparse import csr_matrix, random_array
 from sklearn.compose import ColumnTransformer
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import Ridge
@@ -28,43 +26,12 @@ from dagsearch.proposers import Descent
 from dagsearch.proposers.expansions import OneChild
 from dagsearch.proposers.policies import UpperConfidence
 from dagsearch.proposers.rollouts import Greedy
-from dagsearch.selection import leaders, likeness
 from dagsearch.selection.columns import ColumnSubsets
 from dagsearch.selection.identity import identity_of
-from dagsearch.selection.record import Scored
-from dagsearch.selection.samples import sample_leaves
-from dagsearch.selection.scoring import FoldNoise
+from dagsearch.selection.scoring import fold_noise
 from dagsearch.space import Space
 
 pandas = pytest.importorskip("pandas")
-
-
-# Likeness -----------------------------------------------------------------------------------------
-
-
-def test_likeness_of_sparse_data_is_that_of_dense_data():
-    data = random_array((60, 9), density=0.3, rng=np.random.default_rng(0)).toarray()
-    data[:, 3] = 0.0  # constant
-    data[:, 4] = 2.0 * data[:, 5] + 1.0  # the same but for its unit
-    assert likeness(csr_matrix(data)) == pytest.approx(likeness(data), abs=1e-12)
-    assert likeness(data)[4, 5] == pytest.approx(1.0)
-    assert likeness(data)[3].tolist() == [0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0]
-
-
-def test_likeness_takes_text_gaps_and_nothing():
-    frame = pandas.DataFrame(
-        {
-            "number": [1.0, 2.0, np.nan, 4.0],
-            "text": ["a", "b", "b", "c"],
-            "kind": pandas.Categorical(["x", "y", "x", "y"]),
-            "nothing": [None, None, None, None],
-            "flag": [True, False, True, False],
-        }
-    )
-    alike = likeness(frame)
-    assert np.all(np.isfinite(alike))
-    assert alike[2, 4] == pytest.approx(1.0)
-    assert alike[3].tolist() == [0.0, 0.0, 0.0, 1.0, 0.0]
 
 
 # Noise --------------------------------------------------------------------------------------------
@@ -72,22 +39,16 @@ def test_likeness_takes_text_gaps_and_nothing():
 
 def test_hard_folds_are_no_noise():
     rng = np.random.default_rng(0)
-    difficulty, noise = FoldNoise(), FoldNoise()
-    folds = 10.0 * rng.normal(size=5)
-    for _ in range(200):
-        own = rng.normal(size=5)
-        with_difficulty = difficulty.add(folds + 0.1 * own + rng.normal())
-        without = noise.add(0.1 * own + rng.normal())
-    assert with_difficulty == pytest.approx(without)
-    assert without == pytest.approx(0.1**2 / 5, rel=0.7)
+    own = 0.1 * rng.normal(size=(200, 5)) + rng.normal(size=(200, 1))
+    noise = fold_noise(own)
+    assert fold_noise(own + 10.0 * rng.normal(size=5)) == pytest.approx(noise)
+    assert noise.mean() == pytest.approx(0.1**2 / 5, rel=0.1)
 
 
 def test_the_first_and_the_only_fold_tell_what_they_can():
-    assert FoldNoise().add(np.array([0.5, 0.7])) == pytest.approx(np.var([0.5, 0.7], ddof=1) / 2)
-    assert FoldNoise().add(np.array([0.5])) is None
-    same = FoldNoise()
-    assert same.add(np.array([0.5, 0.5])) is None
-    assert same.add(np.array([0.7, 0.7])) is None
+    assert fold_noise(np.array([[0.5, 0.7]])) == pytest.approx(np.var([0.5, 0.7], ddof=1) / 2)
+    assert fold_noise(np.array([[0.5], [0.7]])).tolist() == [0.0, 0.0]
+    assert fold_noise(np.array([[0.5, 0.5], [0.7, 0.7]])).tolist() == [0.0, 0.0]
 
 
 # Sizes --------------------------------------------------------------------------------------------
@@ -182,20 +143,6 @@ def test_sets_of_another_size_are_no_leaves():
             search.tell(frozenset(leaf), 1.0)
 
 
-def test_every_subset_of_few_is_sampled_and_the_scored_ones_come_first():
-    problem = ds.problems.Subsets(7, 3, reward=lambda chosen: float(sum(chosen)))
-    search = ds.Search.default(problem, initial=6, seed=0)
-    assert sample_leaves(search, 200, 1000) is None
-    search.run(10)
-    samples = sample_leaves(search, 200, 1000)
-    assert samples.values.shape == (35, 200)
-    assert set(samples.leaves) == set(map(frozenset, combinations(range(7), 3)))
-    assert set(samples.leaves[:10]) == {evaluation.leaf for evaluation in search.history}
-    assert samples.best == pytest.approx(samples.values[samples.winners, np.arange(200)])
-    told = [evaluation.reward for evaluation in search.history]
-    assert np.sort(samples.values[:10].mean(axis=1)) == pytest.approx(np.sort(told), abs=0.1)
-
-
 def test_leaves_of_small_sizes_have_nothing_left_to_gain():
     problem = Subsets(60, (1, 8), reward=lambda chosen: float(sum(chosen)))
     search = ds.Search(
@@ -269,22 +216,12 @@ def test_a_result_shows_itself_in_a_notebook():
 def test_noise_is_that_of_the_whole_table():
     rng = np.random.default_rng(0)
     scores = 0.8 + 0.1 * rng.normal(size=(30, 5)) + rng.normal(size=5)
-    noise = FoldNoise()
-    found = [noise.add(one) for one in scores]
     for count in (2, 7, 30):
         table = scores[:count]
         rest = table - table.mean(axis=1, keepdims=True) - table.mean(axis=0) + table.mean()
         free = 4 * (count - 1)
         shared, own = (rest**2).sum() / free, (rest[-1] ** 2).sum() * count / free
-        assert found[count - 1] == pytest.approx((4 * shared + 4 * own) / 8 / 5, rel=1e-9)
-
-
-def test_noise_of_thousands_of_subsets_is_computed_in_no_time():
-    noise, scores = FoldNoise(), np.random.default_rng(0).normal(size=(4000, 5))
-    began = time.perf_counter()
-    for one in scores:
-        noise.add(one)
-    assert time.perf_counter() - began < 2.0  # 11 s when every score went through the whole table
+        assert fold_noise(table)[-1] == pytest.approx((4 * shared + 4 * own) / 8 / 5, rel=1e-9)
 
 
 # Identity -----------------------------------------------------------------------------------------
@@ -357,17 +294,3 @@ def test_what_cannot_be_identified_is_refused():
 
 
 # Smaller subsets ----------------------------------------------------------------------------------
-
-
-def test_looking_for_a_smaller_subset_does_not_go_through_all_scores_again(monkeypatch):
-    """Comparisons stop at the first subset that is good enough: two are compared here, not a thousand."""
-    compared = []
-    error = leaders.standard_error
-    monkeypatch.setattr(leaders, "standard_error", lambda *given: compared.append(given) or error(*given))
-    folds = np.array([0.7, 0.8, 0.9])
-    poor = Scored((1,), folds - 0.7, 0.0, None)
-    close = folds - np.array([0.0, 0.0, 0.02])
-    good = [Scored((i, i + 1), close, 0.0, None) for i in range(1000)]
-    best = Scored((1, 2, 3), folds, 0.0, None)
-    assert leaders.simpler_than(best, [*good, best, poor], 3).columns == (0, 1)
-    assert len(compared) == 2

@@ -36,10 +36,9 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardSc
 from sklearn.utils.estimator_checks import check_estimator
 
 from dagsearch.cli.select.options import Request
-from dagsearch.covariances import SetKernel
 from dagsearch.errors import StorageError
+from dagsearch.run.stopping import Stop
 from dagsearch.search import Search
-from dagsearch.selection.rankings import likeness
 from dagsearch.selection.scoring import heldout_interval
 from dagsearch.sklearn import DAGSearchSelector, SelectionError
 
@@ -62,13 +61,9 @@ KEYS = {
     "settings",
     "data",
     "result",
-    "model",
-    "honest",
     "features",
     "comparisons",
     "history",
-    "belief",
-    "substitutes",
     "runners_up",
     "notes",
     "warnings",
@@ -259,7 +254,6 @@ def test_unknown_metadata_is_refused():
         ({"groups": [["a", "b"], ["b", "c"]]}, "groups must not overlap, but two of them contain 'b'"),
         ({"fixed": ["a"], "forbidden": ["a"]}, "'a' is both fixed and forbidden"),
         ({"fixed": ["a"], "forbidden": ["b"], "groups": [["a", "b"]]}, "'a' is both fixed and forbidden"),
-        ({"warm_start": [["a", "b"]]}, r"warm_start: \['a', 'b'\] cannot be chosen: it must have the number"),
     ],
 )
 def test_errors_name_features(arguments, message):
@@ -396,13 +390,6 @@ def test_columns_without_content_do_no_harm():
     assert np.isfinite(fitted.expected_score_)
 
 
-def test_likeness_of_missing_whole_numbers_is_numeric():
-    numbers = np.arange(60)
-    frame = pd.DataFrame({"float": numbers * 1.0, "nullable": pd.array(numbers, dtype="Int64")})
-    frame.loc[30, "nullable"] = pd.NA
-    assert likeness(frame)[0, 1] > 0.99
-
-
 def silhouette(estimator, data, target=None):
     return silhouette_score(data, estimator.predict(data))
 
@@ -474,92 +461,24 @@ def test_groups_enter_together():
     assert fitted.n_features_to_select_ == fitted.support_.sum()
 
 
-def test_warm_start_comes_first_and_only_once(recorder):
-    first = [("c", "b", "e"), ["a", "b", "c"], frozenset({"b", "c", "a"})]
-    fitted = selector(recorder, warm_start=first, budget=40, n_jobs=1).fit(FRAME, Y)
-    assert subsets_of(fitted)[:2] == [frozenset("bce"), frozenset("abc")]
-    assert len(set(subsets_of(fitted))) == len(subsets_of(fitted)) == comb(6, 3)
-
-
-def test_warm_start_is_not_asked_for_again_while_it_is_being_scored():
-    everything = [sorted(triple) for triple in ALL_TRIPLES]
-    with joblib.parallel_config(backend="threading"):
-        fitted = selector(warm_start=everything[:19], budget=40, n_jobs=20).fit(X, Y)
-    assert len(subsets_of(fitted)) == len(ALL_TRIPLES)
-    assert set(subsets_of(fitted)) == set(ALL_TRIPLES)
-
-
-def test_failed_warm_start_is_not_tried_again():
-    data = with_constants(7.0)[:, [0, 1, 2, 6]]
-    fitted = selector(Fussy(), n_features_to_select=2, warm_start=[(0, 3), (1, 3)], budget=20)
-    with pytest.warns(UserWarning, match="3 of 6 subsets"):
-        fitted.fit(data, Y)
-    assert len(subsets_of(fitted)) == len(set(subsets_of(fitted))) == comb(4, 2)
-
-
-def test_known_scores_are_not_computed(recorder):
-    known = {("a", "b", "c"): 0.99, ("a", "b", "d"): 0.1}
-    fitted = selector(recorder, warm_start=known, budget=40).fit(FRAME, Y)
-    seen = subsets_of(fitted)
-    assert len(seen) == len(set(seen)) == comb(6, 3) - 2
-    assert not {frozenset("abc"), frozenset("abd")} & set(seen)
-    assert not any(set(data.columns) in ({*"abc"}, {*"abd"}) for data, _, _ in recorder.fits)
-    assert fitted.best_score_ == 0.99
-    assert list(fitted.get_feature_names_out()) == ["a", "b", "c"]
-
-
-def test_all_scores_known_leaves_nothing_to_do(recorder):
-    known = {tuple(triple): sum(triple) / 10 for triple in ALL_TRIPLES}
-    fitted = selector(recorder, warm_start=known).fit(X, Y)
-    assert recorder.fits == []
-    assert list(fitted.get_support(indices=True)) == [3, 4, 5]
-    assert fitted.stopped_ == "exhausted"
-    assert len(fitted.history_["mean_test_score"]) == 0
-    assert fitted.report().to_dict()["history"] == []
-
-
-def test_callbacks_see_every_subset_and_may_end_the_search():
-    told = []
-    callbacks = [lambda bunch: told.append(bunch), lambda bunch: bunch.step == 4]
-    fitted = selector(callbacks=callbacks).fit(FRAME, Y)
-    assert fitted.stopped_ == "callback"
-    assert [bunch.step for bunch in told] == [1, 2, 3, 4]
-    assert [bunch.features for bunch in told] == list(fitted.history_["features"])
-    assert_array_equal([bunch.score for bunch in told], fitted.history_["mean_test_score"])
-    assert_array_equal([bunch.best_score for bunch in told], fitted.history_["best_score"])
-    assert_array_equal(told[2].fold_scores, [fitted.history_[f"split{i}_test_score"][2] for i in range(3)])
-    assert told[-1].best_features == tuple(fitted.get_feature_names_out())
-    assert told[0].failure is None
-
-
-def test_error_in_a_callback_loses_no_score():
-    fitted = selector(callbacks=[lambda bunch: 1 / (3 - bunch.step) < 0])
-    with pytest.raises(ZeroDivisionError):
-        fitted.fit(X, Y)
-    assert len(fitted.history_["features"]) == 3
-    assert fitted.stopped_ == "interrupted"
-
-
 @pytest.mark.parametrize(
-    ("arguments", "reason", "most"),
-    [
-        ({"max_seconds": 1e-6}, "seconds", 1),
-        ({"patience": 2}, "patience", 19),
-        ({"target_score": -10.0}, "target", 1),
-        ({}, "exhausted", 20),
-    ],
+    ("rules", "reason", "most"),
+    [({"seconds": 1e-6}, "seconds", 1), ({"patience": 2}, "patience", 19), ({}, "exhausted", 20)],
 )
-def test_reasons_to_stop(arguments, reason, most):
-    fitted = selector(budget=40, **arguments).fit(X, Y)
+def test_reasons_to_stop(rules, reason, most):
+    limited = selector(budget=40)
+    limited._stop = Stop(**rules)
+    fitted = limited.fit(X, Y)
     assert fitted.stopped_ == reason
     assert len(fitted.history_["features"]) <= most
     assert len(subsets_of(selector(budget=3 + 2).fit(X, Y))) == 5
 
 
 def test_time_runs_out_even_if_every_subset_fails():
-    data = np.full((20, 30), 7.0)
+    limited = selector(Fussy(), budget=10**6)
+    limited._stop = Stop(seconds=0.2)
     with pytest.raises(SelectionError):
-        selector(Fussy(), max_seconds=0.2, budget=10**6).fit(data, Y[:20])
+        limited.fit(np.full((20, 30), 7.0), Y[:20])
 
 
 def test_every_subset_is_scored_exactly_once(recorder):
@@ -585,9 +504,6 @@ def test_small_budget_is_warned_of(budget):
     [
         ({"budget": 0}, "budget must be a positive whole number"),
         ({"budget": 2.5}, "budget"),
-        ({"max_seconds": -1}, "max_seconds must be positive"),
-        ({"patience": 0}, "patience must be"),
-        ({"target_score": np.nan}, "target_score must be a finite number"),
         ({"n_features_to_select": 0}, "n_features_to_select must be at least 1"),
         ({"n_features_to_select": 1.5}, "n_features_to_select must be a whole number"),
         ({"n_features_to_select": "all"}, "n_features_to_select must be a whole number"),
@@ -603,26 +519,11 @@ def test_small_budget_is_warned_of(budget):
         ({"groups": [0, 1]}, "groups must be a sequence of groups, got 0"),
         ({"groups": [["a", "z"]]}, "groups: there is no feature 'z'"),
         ({"groups": [["a", "b"], ["b", "c"]]}, "groups must not overlap"),
-        ({"warm_start": True}, "warm_start must be a sequence of subsets, got True"),
-        ({"warm_start": [0, 1, 2]}, "warm_start must be a sequence of subsets, got 0"),
-        ({"warm_start": [("a", "b")]}, r"warm_start: \('a', 'b'\) cannot be chosen"),
-        ({"warm_start": {("a", "b", "c"): np.nan}}, "warm_start: the score of .* must be finite, got nan"),
         ({"scoring": "acuracy"}, "no scorer .acuracy.; did you mean .accuracy."),
         ({"scoring": ["r2", "max_error"]}, "scoring must be one score"),
         ({"cv": []}, "cv gave no folds"),
         ({"cv": "five"}, "cv"),
-        ({"callbacks": print}, "callbacks must be a sequence of callables"),
-        ({"callbacks": ["print"]}, "callbacks must be a sequence of callables"),
         ({"random_state": "dice"}, "dice"),
-        ({"covariance": "none"}, "covariance must be 'table', 'correlation', a matrix"),
-        ({"covariance": object()}, "covariance must be 'table', 'correlation', a matrix"),
-        (
-            {"covariance": np.eye(5)},
-            r"covariance must be a matrix between the 6 features, got shape \(5, 5\)",
-        ),
-        ({"covariance": 5.0 - 4.0 * np.eye(6)}, "covariance: .*positive semi-definite"),
-        ({"covariance": np.triu(np.ones((6, 6)))}, "covariance: .*symmetric"),
-        ({"covariance": SetKernel(np.eye(3))}, "covariance: .* 3 rows"),
     ],
 )
 def test_bad_arguments_are_named(arguments, message):
@@ -635,15 +536,8 @@ def test_name_without_names_is_told():
         selector(fixed=["a"]).fit(X, Y)
 
 
-@pytest.mark.parametrize("covariance", [None, np.eye(6), np.eye(6).tolist(), SetKernel()])
-def test_covariances_without_likeness_are_one(covariance):
-    expected = subsets_of(selector(covariance=None, budget=12).fit(X, Y))
-    assert subsets_of(selector(covariance=covariance, budget=12).fit(X, Y)) == expected
-
-
 def test_likeness_of_copies_guides_the_search():
     data = np.column_stack([X[:, :3], X[:, :3]])
-    assert_allclose(likeness(data)[:3, 3:].diagonal(), 1.0)
     fitted = selector(n_features_to_select=2, budget=12).fit(data, X[:, 0] + X[:, 1])
     assert fitted.best_score_ > 0.99
 
@@ -764,13 +658,13 @@ def test_beliefs_are_sound(usual):
     low, high = usual.score_interval_
     assert low < high
     assert low <= usual.best_score_
-    inclusion, interval = usual.inclusion_probability_, usual.inclusion_interval_
+    inclusion, worth = usual.inclusion_probability_, usual.importances_
     assert np.all((inclusion >= 0.0) & (inclusion <= 1.0))
-    assert_allclose(inclusion.sum(), 3.0)
-    assert np.all(interval[:, 0] <= inclusion + 0.01)
-    assert np.all(interval[:, 1] >= inclusion - 0.01)
+    assert_allclose(inclusion.sum(), 3.0, atol=0.2)
+    assert np.all(usual.importance_intervals_[:, 0] <= worth)
+    assert np.all(usual.importance_intervals_[:, 1] >= worth)
     assert sorted(usual.ranking_) == [1, 2, 3, 4, 5, 6]
-    assert np.all(np.diff(inclusion[np.argsort(usual.ranking_)]) <= 0.0)
+    assert np.all(np.diff(worth[np.argsort(usual.ranking_)]) <= 0.0)
     scores = [other["score"] for other in usual.runners_up_]
     others = [s for s in usual.history_["mean_test_score"] if s != usual.best_score_]
     assert scores == sorted(others)[:-6:-1]
@@ -807,7 +701,6 @@ def test_informative_features_are_likely(usual):
         ({"fixed": ["a", "b", "c"]}, FRAME),
         (
             {
-                "callbacks": [lambda bunch: False],
                 "scoring": silhouette,
                 "estimator": KMeans(2, n_init=1, random_state=0),
             },
@@ -898,16 +791,6 @@ def test_rows_are_drawn_again_and_predicted_once(scoring):
     found = heldout_interval(scorer, fitted, X[:, 1:3], target, score)
     assert_allclose(found, np.quantile(drawn, [0.05, 0.95]))
     assert len(Counting.asked) == 1
-
-
-def test_the_honest_score_takes_weights():
-    model = make_pipeline(StandardScaler(), Ridge())
-    weights = np.arange(60.0) % 2
-    target = np.where(weights > 0, Y, 100.0 * np.cos(WEIGHTS))  # without weight, and without sense
-    fitted = selector(model).fit(X, target, sample_weight=weights)
-    cv = KFold(3, shuffle=True, random_state=0)
-    assert fitted.honest_score(X, target, cv=cv, sample_weight=weights).score > 0.5
-    assert fitted.honest_score(X, target, cv=cv).score < 0.2
 
 
 def test_the_budget_in_the_signature_is_that_of_every_search():

@@ -2,10 +2,10 @@
 
 The best of many cross-validated scores is too high for new data, for two reasons:
 
-- rankings that suggest the first subsets have seen all rows. A small selection by rankings is therefore repeated
-  without the rows of each fold, and scored on these rows.
-- the search looks for high scores. So its gain over the first subsets is measured on folds that take no part in
-  the choice: of each fold, the score of the subset that is best on the other folds.
+- rankings that suggest the first subsets have seen all rows. A small selection by rankings is therefore
+  repeated without the rows of each fold, and scored on these rows.
+- the search looks for high scores. So its gain over the first subsets is measured on folds that take no part
+  in the choice: of each fold, the score of the subset that is best on the other folds.
 
 The expected score is the sum of both. In tables with little or no signal it is unbiased to about 0.02.
 """

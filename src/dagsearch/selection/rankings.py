@@ -11,7 +11,7 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.ensemble import ExtraTreesClassifier, ExtraTreesRegressor
 from sklearn.feature_selection import f_classif, f_regression
-from sklearn.linear_model import lars_path
+from sklearn.linear_model import lasso_path
 
 from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.problems.subsets import Subset
@@ -21,8 +21,8 @@ from dagsearch.selection.columns import ColumnSubsets
 _MOST_ROWS, _MOST_JOINT = 2000, 1500
 # Number of columns that are tested at a time.
 _BLOCK = 1000
-# Number of classes that the lasso tells apart; steps of its path.
-_MOST_CLASSES, _MOST_STEPS = 8, 200
+# Number of classes that the lasso tells apart.
+_MOST_CLASSES = 8
 # Trees per column, and most trees.
 _TREES_PER_COLUMN, _MOST_TREES = 4, 120
 # Largest part of the budget for first subsets, and largest number of sizes that each ranking is tried with.
@@ -170,9 +170,10 @@ def _univariate(table: FloatArray, aims: FloatArray, classes: Any) -> FloatArray
 def _lasso(table: FloatArray, aims: FloatArray) -> FloatArray:
     found = np.zeros(table.shape[1])
     for aim in aims.T:
-        penalties, _, weights = lars_path(table, aim, method="lasso", max_iter=_MOST_STEPS)
-        entered = (np.abs(weights) > 0.0)[:, 1:]  # a column has a weight from the step after it enters on
-        found = np.maximum(found, np.where(entered, penalties[:-1], 0.0).max(axis=1, initial=0.0))
+        penalties, weights, _ = lasso_path(table, aim, eps=0.02, alphas=30, max_iter=300, tol=1e-2)
+        entered = np.where(np.abs(weights) > 0.0, penalties, 0.0).max(axis=1)
+        last = np.abs(weights[:, -1])  # breaks ties within one step of the penalty
+        found = np.maximum(found, entered * (1.0 + 0.01 * last / max(last.max(), 1e-300)))
     return found
 
 
