@@ -59,9 +59,10 @@ def stopped_after(monkeypatch, steps):
             raise Stopped
         return entry
 
-    with monkeypatch.context() as patch, pytest.raises(Stopped):
+    with monkeypatch.context() as patch:
         patch.setattr(SelectionRun, "tell", telling)
-        yield
+        with pytest.raises(Stopped):
+            yield
 
 
 # One process ----------------------------------------------------------------------------------------

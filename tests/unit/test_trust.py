@@ -199,7 +199,7 @@ def two_of_ten(rng):
 
 
 def twins(rng):
-    """Two columns are nearly one: neither is essential, and one of each pair of a cause and its twin leads."""
+    """Column 5 is nearly column 1, so that either will do; nothing replaces column 6."""
     data = rng.normal(size=(150, 8))
     data[:, 5] = data[:, 1] + 0.05 * rng.normal(size=150)
     return data, (data[:, 1] + data[:, 6] > 0.0).astype(int), {6}

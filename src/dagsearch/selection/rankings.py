@@ -4,6 +4,7 @@ None of them fits the user's estimator. Their first columns are the first subset
 belief about single features starts from them.
 """
 
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -155,7 +156,8 @@ def _scaled(found: FloatArray) -> FloatArray:
 def _univariate(table: FloatArray, aims: FloatArray, classes: Any) -> FloatArray:
     """Share of variance in common by the F test, adjusted for its degrees of freedom; largest of the aims."""
     rows = len(table)
-    with np.errstate(all="ignore"):
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # columns that do not vary
         if classes is not None:
             spent = len(np.unique(classes)) - 1.0
             tests = [f_classif(table, classes)[0]]

@@ -220,7 +220,7 @@ def _features(
             "low": _known(ends[column, 0]),
             "high": _known(ends[column, 1]),
             "inclusion": float(found["inclusion_probability_"][column]),
-            "essential": bool(worth[column] > error),
+            "essential": bool(worth[column] > error and ends[column, 0] > 0.0),
             "evaluated_in": int(scored_in[column]),
         }
         for column in np.argsort(found["ranking_"]).tolist()
