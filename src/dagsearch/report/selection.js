@@ -31,7 +31,7 @@ function simplerChoice({ result }) {
   if (!result.simpler) return null;
   const { features, score } = result.simpler;
   return html("p", { id: "simpler" },
-    `A simpler choice scores ${number(score)}, within one standard error of the difference, fold by fold: ${named(features)}. With parsimonious=True it is taken.`);
+    `A simpler choice scores ${number(score)}, within one standard error of the difference, fold by fold: ${named(features)}.`);
 }
 
 /* How far the model's predictions count; how often they held is told by the section itself. */
