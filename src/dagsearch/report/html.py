@@ -84,9 +84,7 @@ def _digest(tag: str) -> str:
 def snippet(view: Mapping[str, Any]) -> str:
     """The sentence, the curve of rewards and some facts; it has no script and no colours of its own."""
     left = 'style="text-align: left"'
-    facts = [
-        (name, value if remark is None else f"{value} ({remark})") for name, value, remark in view["tiles"]
-    ]
+    facts = [(name, f"{value} ({remark})" if remark else value) for name, value, remark in view["tiles"]]
     if view["best_leaf"]:
         facts.append((view["words"]["best"].capitalize(), ", ".join(view["best_leaf"])))
     rows = "".join(

@@ -414,7 +414,7 @@ def _effect(effect: Effect, sign: float, chosen: bool) -> dict[str, Any]:
         "low": ends[0],
         "high": ends[1],
         "probability": probability,
-        "count": effect.count,
+        "count": effect.evaluations,
         "chosen": chosen,
     }
 

@@ -55,6 +55,6 @@ def sentence(what: str, evaluations: int, ahead: Forecast | None, left: int | No
     text = f"{what} after {counted(evaluations, 'evaluation')}"
     if ahead is not None:
         rest = "remaining" if ahead.evaluations == left else "next"
-        chance = percent(ahead.chance)
-        text += f"; the {rest} {counted(ahead.evaluations, 'evaluation')} will improve it with probability {chance}"
+        further = f"the {rest} {counted(ahead.evaluations, 'evaluation')}"
+        text += f"; {further} will improve it with probability {percent(ahead.chance)}"
     return f"{text}." if state in ("running", "ended") else f"{text} ({state})."
