@@ -28,12 +28,12 @@ def path_to(
         with the best rewards.
     """
     below, steps = list(told), []
-    for depth, part in enumerate(way):
+    for part in way:
         rewards: dict[Part, list[float]] = {part: []}
         for one in below:
-            for other in one.parts:
-                if other.place == part.place and other not in way[:depth]:
-                    rewards.setdefault(other, []).append(one.reward)
+            instead = [other for other in one.parts if other.place == part.place and other not in way]
+            for other in [part] if part in one.parts else instead:
+                rewards.setdefault(other, []).append(one.reward)
         first = rewards.pop(part)
         others = sorted(rewards, key=lambda other: -(len if by_count else max)(rewards[other]))[:_BREADTH]
         described = [_described(other, rewards[other], sign) for other in others]
