@@ -19,7 +19,8 @@ of mean m:
 The coefficients were fitted by maximum likelihood to runs on the problems of ``docs/general.md``.
 ``docs/watching.md`` says how often the intervals hold, including on problems that were left out of the fit.
 With a Weibull distribution instead of the exponential one the fitted shape is 1.00. No gain is larger than
-twice the distance between the best reward and the lower quartile of all rewards.
+three times the distance between the best reward and the lower quartile, and rewards that were never positive
+are not expected to become so.
 """
 
 import math
@@ -43,7 +44,7 @@ happened."""
 _RECENT = 20
 # Largest gain that is foreseen, in distances between the best reward and the lower quartile. Few very bad
 # rewards widen the spread, but not this distance.
-_FARTHEST_GAIN = 2.0
+_FARTHEST_GAIN = 3.0
 # Keeps the logarithms of shares finite.
 _SHARE = 0.01
 
@@ -134,8 +135,15 @@ def progress_of(
         float(best[-1] - best[half - 1]),
         len(told) - 1 - int(np.argmax(told)),
         min(float(np.sqrt(np.mean(errors**2))), spread),
-        min(largest, float(best[-1] + _FARTHEST_GAIN * (best[-1] - np.quantile(told, 0.25)))),
+        min(largest, _farthest(told)),
     )
+
+
+def _farthest(told: FloatArray) -> float:
+    """The largest reward that is foreseen: costs and errors, which were never positive, do not become so."""
+    best = float(told.max())
+    farthest = best + _FARTHEST_GAIN * (best - float(np.quantile(told, 0.25)))
+    return farthest if best > 0.0 else min(farthest, 0.0)
 
 
 def forecast(progress: Past, n: int, coefficients: Coefficients = FITTED) -> Forecast:

@@ -62,7 +62,7 @@ function alike(values) {
   const most = found.reduce((a, b) => Math.max(a, Math.abs(b)), 0);
   const scale = spread > 0 ? spread : most;
   if (most >= 1e12 || (most && scale < 1e-6)) return (value) => (known(value) ? (value ? powerOfTen(value).replaceAll("-", "−") : "0") : "–");
-  const decimals = found.every(Number.isInteger) ? 0 : clamp(3 - Math.floor(Math.log10(scale)), 0, 8);
+  const decimals = found.every(Number.isInteger) ? 0 : clamp(2 - Math.floor(Math.log10(scale)), 0, 8);
   const format = { minimumFractionDigits: decimals, maximumFractionDigits: decimals };
   return (value) => (known(value) ? value.toLocaleString("en", format).replace(/^-(?=[0.,]*$)/, "").replaceAll("-", "−") : "–");
 }

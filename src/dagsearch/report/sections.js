@@ -19,7 +19,6 @@ function headline(run) {
 
 function progressSection(run) {
   const { history, forecast, failed, words } = run;
-  const belief = run.selection?.belief ?? [];
   const heading = `${capital(words.reward)}s over time`;
   if (!history.length) return section("progress", heading, `No ${words.reward} is known yet.`);
   const last = Math.max(history.at(-1).step, forecast.at(-1)?.step ?? 1, failed.at(-1) ?? 1, 2);
@@ -27,7 +26,7 @@ function progressSection(run) {
     label: `${capital(words.reward)} of each ${words.evaluation}, the ${words["so far"]}${forecast.length ? ", and its forecast" : ""}`,
     xs: [1, last], xName: `${words.evaluation}s`, whole: true,
     ys: spanned([...extent(history.map((one) => one.reward)), ...history.slice(-1).map((one) => one.best),
-      ...forecast.flatMap((one) => [one.low, one.high]), ...extent(belief.flatMap((one) => [one.low, one.high]))]),
+      ...forecast.flatMap((one) => [one.low, one.high])]),
     points: history.map((one) => [one.step, one.reward, [
       capital(words.reward) + ` ${number(one.reward)}` + (known(one.deviation) ? ` ± ${number(one.deviation)}` : ""),
       `${capital(words.evaluation)} ${one.step}, ${words["so far"]} ${number(one.best)}`, shorten(one.leaf.join(", "), 300)]]),
@@ -38,11 +37,8 @@ function progressSection(run) {
         steps.push([x(one.step), y(one.best)]);
       }
       const band = [...forecast.map((one) => [x(one.step), y(one.high)]), ...forecast.map((one) => [x(one.step), y(one.low)]).reverse()];
-      const thought = [...belief.map((one) => [x(one.step), y(one.high)]), ...belief.map((one) => [x(one.step), y(one.low)]).reverse()];
       return [
         svg("path", { class: "band", d: path(band) }),
-        svg("path", { class: "belief-band", d: path(thought) }),
-        svg("path", { class: "belief-line", d: path(belief.map((one) => [x(one.step), y(one.mean)])) }),
         svg("path", { class: "failed", d: failed.map((step) => `M${(x(step) - 3).toFixed(1)} ${floor - 7}l6 6m0 -6l-6 6`).join("") }),
         dots(history.map((one) => [x(one.step), y(one.reward)]), history.length > 300),
         svg("path", { class: "ahead", d: path(forecast.map((one) => [x(one.step), y(one.mean)])) }),
@@ -55,8 +51,6 @@ function progressSection(run) {
     [sample(svg("path", { class: "best-line", d: "M0 6h24" })), words["so far"]],
     forecast.length ? [sample(svg("rect", { class: "band", width: 24, height: 12 }), svg("path", { class: "ahead", d: "M0 6h24" })),
       "forecast of the best, 90% interval"] : null,
-    belief.length ? [sample(svg("rect", { class: "belief-band", width: 24, height: 12 }), svg("path", { class: "belief-line", d: "M0 6h24" })),
-      `belief about the best possible ${words.reward}`] : null,
     failed.length ? [sample(svg("path", { class: "failed", d: "M9 3l6 6m0 -6l-6 6" })), "failed"] : null,
   ].filter(known);
   const thinned = run.evaluations > history.length ? `${count(history.length)} of ${count(run.evaluations)} evaluations are shown, including every improvement.` : null;
@@ -120,7 +114,7 @@ function gainSection(run) {
 function effectsSection(run) {
   const { effects, words } = run;
   if (!effects?.length) return null;
-  const ends = effects.flatMap((one) => [one.low, one.high, 0]);
+  const ends = effects.slice(0, shownAtFirst).flatMap((one) => [one.low, one.high, 0]);
   const text = alike(effects.flatMap((one) => [one.worth, one.low, one.high]));
   const entries = effects.map((one) => ({
     ...one, value: one.worth, text: signed(text(one.worth), one.worth), more: percent(one.probability),

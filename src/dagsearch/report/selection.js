@@ -42,20 +42,6 @@ function sizesSection({ by_size: sizes, result }) {
     drawn(draw));
 }
 
-function substitutesSection({ substitutes }) {
-  const { selected, candidates, change } = substitutes;
-  if (!selected.length || !candidates.length) return null;
-  const all = change.flat().filter(known);
-  const most = all.reduce((largest, value) => Math.max(largest, Math.abs(value)), 0);
-  const text = alike(all);
-  const cell = (value, i, j) => html("span", { class: "heat", style: { "--strength": known(value) && most ? Math.abs(value) / most : 0, "--side": `var(--${value > 0 ? "gain" : "loss"})` } },
-    known(value) ? signed(text(value), value) : "–", html("span", { class: "unseen" }, ` with ${candidates[j]} instead of ${selected[i]}`));
-  return section("substitutes", "How features substitute for each other",
-    "Expected change of the score if the feature of a row is replaced by that of a column. Near zero, the two are interchangeable.",
-    table([{ name: "Chosen" }, ...candidates.map((name) => ({ name, kind: "figure" }))],
-      selected.map((name, i) => [name, ...candidates.map((_, j) => cell(change[i]?.[j] ?? null, i, j))]), { label: "Substitutes" }));
-}
-
 function comparisonsSection({ comparisons, result }) {
   const heldOut = [result, ...comparisons].some((row) => known(row.holdout_score));
   const ranged = [result, ...comparisons].some((row) => row.holdout_interval);
