@@ -72,6 +72,8 @@ def test_without_ipython_the_error_says_what_to_install(monkeypatch):
 
 
 def test_ipython_itself_shows_it(capsys):
-    pytest.importorskip("IPython")
-    ds.search(ds.problems.Subsets(6, 2, reward=sum), 5, seed=0, progress="notebook")
-    assert "HTML object" in capsys.readouterr().out
+    display = pytest.importorskip("IPython.display")
+    best = ds.search(ds.problems.Subsets(6, 2, reward=sum), 5, seed=0, progress="notebook").best_reward
+    assert repr(display.HTML)[:6] == "<class"
+    assert capsys.readouterr().out.count("HTML object") >= 2
+    assert best > 0.0
