@@ -191,7 +191,7 @@ def test_all_evaluations_can_be_sorted(show, search):
     assert rows.count() == 30
 
     def column(place):
-        texts = rows.locator(f":nth-child({place})").all_inner_texts()
+        texts = rows.locator(f"xpath=*[{place}]").all_inner_texts()
         return [float(text.replace("−", "-")) for text in texts if text != "–"]
 
     rewards = [one.reward for one in result.history]

@@ -74,6 +74,7 @@ function sections() {
 }
 
 /* What the reader is using is not replaced. */
+const focusable = "a, button, input, select, summary, [tabindex]";
 function render() {
   whenPlaced.length = 0;
   const all = sections();
@@ -83,13 +84,14 @@ function render() {
     const old = document.getElementById(fresh.id);
     if (!old) { main.insertBefore(fresh, main.children[at] ?? null); continue; }
     const focus = old.contains(document.activeElement) ? document.activeElement : null;
-    if (focus && fresh.id !== "headline") continue;
+    if (focus?.matches("input, select") && fresh.id !== "headline") continue;
+    const place = [...old.querySelectorAll(focusable)].indexOf(focus);
     const opened = [...old.querySelectorAll("details")].map((one) => one.open);
     const scrolled = [...old.querySelectorAll(".sideways")].map((one) => one.scrollLeft);
     old.replaceWith(fresh);
     [...fresh.querySelectorAll("details")].forEach((one, i) => { one.open = opened[i] ?? false; });
     [...fresh.querySelectorAll(".sideways")].forEach((one, i) => { one.scrollLeft = scrolled[i] ?? 0; });
-    if (focus) fresh.querySelector("select")?.focus({ preventScroll: true });
+    fresh.querySelectorAll(focusable)[place]?.focus({ preventScroll: true });
   }
   whenPlaced.forEach((draw) => draw());
 }
