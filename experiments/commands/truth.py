@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 _MEASURED = {
     "search": "experiments.truth.search",
     "selection": "experiments.truth.selection",
-    "pairs": "experiments.truth.pairs",
 }
 
 _ABOUT = (
