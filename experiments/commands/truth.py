@@ -20,8 +20,7 @@ _MEASURED = {
 _ABOUT = (
     "search: intervals of searches, on problems that nothing was fitted on (two minutes on 16 cores). "
     "selection: scores and probabilities of the feature selector on 14 real tables in "
-    "packages from PyPI ('.[truth]'; ten minutes on one core). pairs: effects of parts and pairs where they "
-    "are known (ten minutes on two cores)."
+    "packages from PyPI ('.[truth]'; ten minutes on one core)."
 )
 
 
