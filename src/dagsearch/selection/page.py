@@ -136,7 +136,7 @@ def _tiles(report: Mapping[str, Any]) -> list[list[str | None]]:
     about = "" if optimism is None else f"about {_number(optimism)} "
     tiles: list[list[str | None]] = [
         ["Features", f"{len(result['features'])} of {data['columns']}", None],
-        ["Cross-validated score", _number(result["score"]), f"{about}too high, because it was used to choose"],
+        ["Cross-validated score", _number(result["score"]), f"{about}too high: it was used to choose"],
     ]
     if result["signal"] is not False:
         expected = _number(result["expected_score"])
