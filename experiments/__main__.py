@@ -61,7 +61,6 @@ _BENCHMARKS = {
 _TRUTH = {
     "search": Experiment("truth.search:run", "intervals of searches, on problems that nothing was fitted on"),
     "selection": Experiment("truth.selection:run", "scores of the selector on 14 real tables ('.[truth]')"),
-    "pairs": Experiment("truth.pairs:run", "effects of parts and pairs where they are known"),
 }
 COMMANDS = {
     "reproduce": ("run an experiment of the paper", "results", _PAPER),

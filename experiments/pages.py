@@ -15,7 +15,6 @@ from experiments.general.measures import Measures
 from experiments.harness import markdown
 from experiments.harness.runner import read_rows
 from experiments.truth import page as truth
-from experiments.truth import pairs
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS, DOCS, GALLERY = ROOT / "results", ROOT / "docs", ROOT / "experiments" / "gallery"
@@ -42,7 +41,6 @@ def parts() -> dict[str, Mapping[str, str]]:
         "truth.md": truth.tables(RESULTS / "truth"),
         "watching.md": {
             "forecast": forecast.table(read_rows(RESULTS / "forecast" / "forecast.csv.gz")),
-            "pairs": pairs.table(read_rows(RESULTS / "truth" / "pairs.csv.gz")),
         },
     }
 

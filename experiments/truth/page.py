@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from experiments.harness.runner import read_rows
-from experiments.truth import pairs, search, selection
+from experiments.truth import search, selection
 from experiments.truth.measures import table
 
 
@@ -13,5 +13,4 @@ def tables(folder: Path) -> Mapping[str, str]:
     return {
         "search": table(search.lines(read_rows(folder / "search.csv.gz"))),
         "selection": table(selection.read(folder)),
-        "effects": table(pairs.lines(read_rows(folder / "pairs.csv.gz"))),
     }

@@ -8,7 +8,7 @@
 | b, s | `best`, `spread` | best reward, and standard deviation of all rewards |
 | k, d | `improvements`, `gained` | number of improvements of the best reward since t / 2, and their sum |
 | w | `since_best` | number of rewards since the best one |
-| e | `error` | root mean square error of the last predictions |
+| e | `error` | root mean square error of the last predictions, at most s |
 
 The best reward improves with probability 1 − exp(−H), and then by an amount with an exponential distribution
 of mean m:
@@ -18,7 +18,9 @@ of mean m:
 
 The coefficients were fitted by maximum likelihood to runs on the problems of ``docs/general.md``.
 ``docs/watching.md`` says how often the intervals hold, including on problems that were left out of the fit.
-With a Weibull distribution instead of the exponential one the fitted shape is 1.00.
+With a Weibull distribution instead of the exponential one the fitted shape is 1.00. No gain is larger than
+three times the distance between the best reward and the lower quartile, and rewards that were never positive
+are not expected to become so.
 """
 
 import math
@@ -40,6 +42,9 @@ FARTHEST = 9
 happened."""
 # Largest number of predictions that their error is computed from.
 _RECENT = 20
+# Largest gain that is foreseen, in distances between the best reward and the lower quartile. Few very bad
+# rewards widen the spread, but not this distance.
+_FARTHEST_GAIN = 3.0
 # Keeps the logarithms of shares finite.
 _SHARE = 0.01
 
@@ -73,7 +78,7 @@ class Forecast(NamedTuple):
 
 
 class Past(NamedTuple):
-    """What a forecast is computed from, as named above, and the largest reward that there can be."""
+    """What a forecast is computed from, as named above, and the largest reward that is foreseen."""
 
     rewards: int
     best: float
@@ -129,9 +134,16 @@ def progress_of(
         int((np.diff(best[half - 1 :]) > 0.0).sum()),
         float(best[-1] - best[half - 1]),
         len(told) - 1 - int(np.argmax(told)),
-        float(np.sqrt(np.mean(errors**2))),
-        largest,
+        min(float(np.sqrt(np.mean(errors**2))), spread),
+        min(largest, _farthest(told)),
     )
+
+
+def _farthest(told: FloatArray) -> float:
+    """The largest reward that is foreseen: costs and errors, which were never positive, do not become so."""
+    best = float(told.max())
+    farthest = best + _FARTHEST_GAIN * (best - float(np.quantile(told, 0.25)))
+    return farthest if best > 0.0 else min(farthest, 0.0)
 
 
 def forecast(progress: Past, n: int, coefficients: Coefficients = FITTED) -> Forecast:

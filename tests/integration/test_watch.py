@@ -91,13 +91,13 @@ def test_the_page_and_its_data_are_served_to_those_who_know_the_token(client):
 
 
 @pytest.mark.parametrize(
-    "path", ["/", "/data", "//", f"/{TOKEN}x/", f"/x/{TOKEN}/", "/..", f"/{TOKEN[:-1]}/data", f"/?{TOKEN}"]
+    "path", ["/", "//", f"/{TOKEN}x/", f"/x/{TOKEN}/", f"/{TOKEN[:-1]}/data", f"/?{TOKEN}"]
 )
-@pytest.mark.parametrize("method", ["GET", "POST", "OPTIONS", "HEAD"])
-def test_without_the_token_nothing_is_answered(client, path, method):
-    answer = client(path, method)
-    assert (answer.status_code, answer.content) == (404, b"")
-    assert "access-control-allow-origin" not in answer.headers
+def test_without_the_token_nothing_is_answered(client, path):
+    for method in ("GET", "POST", "OPTIONS"):
+        answer = client(path, method)
+        assert (answer.status_code, answer.content) == (404, b"")
+        assert "access-control-allow-origin" not in answer.headers
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost:9999", f"localhost:{PORT}", "[::1]:1"])
@@ -238,6 +238,21 @@ def test_bad_requests_to_steer_are_refused(run_path, options):
     assert events(run_path, "request") == []
 
 
+@pytest.mark.usefixtures("running")
+def test_a_request_whose_body_never_comes_is_refused_and_closed(run_path, monkeypatch):
+    monkeypatch.setattr("dagsearch.report.server._SECONDS_TO_SEND", 0.05)
+
+    async def never():
+        yield b"{"
+        await asyncio.sleep(3600)
+
+    client = Client(Watched([run_path], steer=True), steer=True)
+    headers = {"Content-Type": "application/json"}
+    answer = client(f"/{TOKEN}/steer", "POST", content=never(), headers=headers)
+    assert (answer.status_code, answer.headers["connection"]) == (408, "close")
+    assert events(run_path, "request") == []
+
+
 def test_only_what_is_new_is_read_and_sent(run_path):
     now = [1000.0]
     watched = Watched([run_path], clock=lambda: now[0])
@@ -308,19 +323,6 @@ servers = []
 
 
 @contextmanager
-def files(count):
-    """This process and those that it starts may open so many files."""
-    import resource
-
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (min(count, hard), hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-
-
-@contextmanager
 def watching(*arguments, stderr=None):
     """The address of the page; the server's process is among ``servers`` meanwhile."""
     command = [sys.executable, "-m", "dagsearch", "watch", *map(str, arguments)]
@@ -379,7 +381,7 @@ def test_the_live_page_follows_a_run_that_is_killed_resumed_and_steered(browser,
         page.goto(address)
 
         def shown():
-            return int(re.search(r"evaluation \d+ of (\d+)", page.locator("h1").inner_text())[1])
+            return int(re.search(r"after (\d+) evaluation", page.locator("h1").inner_text())[1])
 
         def state():
             return page.locator(".facts").inner_text().split("State")[1].strip()
@@ -426,12 +428,6 @@ def test_a_port_that_is_in_use_is_named(run_path, capsys, monkeypatch):
         port = taken.getsockname()[1]
         assert main(["watch", str(run_path), "--port", str(port)]) == 1
     assert f"--port: {port} is in use; give another one" in capsys.readouterr().err
-
-
-def test_a_port_is_named_before_anything_else_is_waited_for(capsys):
-    with pytest.raises(SystemExit):
-        main(["watch", "run.db", "--port", "70000"])
-    assert "must be a number from 0 to 65535" in capsys.readouterr().err
 
 
 # Attacks -------------------------------------------------------------------------------------------------
@@ -535,14 +531,6 @@ def test_a_bad_url_is_named_in_one_line(where, words, command, capsys, monkeypat
     assert words in line
 
 
-@pytest.mark.skipif(os.name != "posix", reason="there are no named pipes")
-def test_a_pipe_is_no_run(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(os, "nice", lambda _: 0)
-    os.mkfifo(tmp_path / "pipe")
-    assert main(["watch", str(tmp_path / "pipe")]) == 1
-    assert "it is not a file" in capsys.readouterr().err
-
-
 def test_show_and_watch_read_a_run_in_either_database(storage, capsys):
     search = ds.Search.default(PROBLEM, seed=0, initial=5, storage=storage)
     best = search.run(10).best_reward
@@ -568,53 +556,6 @@ def test_show_and_watch_read_a_run_in_either_database(storage, capsys):
     assert "not running\n13 of 13 evaluations" in capsys.readouterr().out
 
 
-def half_open(port, count, text):
-    """Connections that send a part of a request."""
-    made = []
-    for _ in range(count):
-        try:
-            one = socket.create_connection(("127.0.0.1", port), timeout=60)
-            one.sendall(text)
-            made.append(one)
-        except OSError:
-            pass  # closed at once
-    return made
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(os.name != "posix", reason="limits of open files are set by POSIX")
-@pytest.mark.parametrize("text", [b"", b"GET / HTTP/1.1\r\nHost: x\r\nX-", b"\x16\x03\x01\xff\r\n\r\n"])
-def test_the_user_is_answered_amid_1100_half_open_connections(run_path, tmp_path, text):
-    log = tmp_path / "log"
-    with log.open("wb") as errors, files(256), watching(run_path, stderr=errors) as address:
-        port = int(address.split(":")[2].partition("/")[0])
-        with files(4096):
-            made = half_open(port, 1100, text)
-            try:
-                for _ in range(3):
-                    assert httpx.get(address, timeout=60).status_code == 200
-            finally:
-                for one in made:
-                    one.close()
-        assert httpx.get(address, timeout=60).status_code == 200
-    assert log.stat().st_size < 2000
-
-
-@pytest.mark.slow
-def test_a_connection_that_never_asks_is_closed(run_path):
-    with watching(run_path) as address:
-        port = int(address.split(":")[2].partition("/")[0])
-        (one,) = half_open(port, 1, b"GET / HTTP/1.1\r\n")
-        one.settimeout(120)
-        try:
-            assert one.recv(1) == b""
-        except ConnectionResetError:
-            pass
-        finally:
-            one.close()
-        assert httpx.get(address, timeout=60).status_code == 200
-
-
 MARKS = "a\u202eb\u2066c\u200fd\x1b[31me\u2028f"
 
 
@@ -627,19 +568,3 @@ def test_direction_marks_and_control_characters_are_escaped_in_page_and_terminal
     main(["show", str(run_path)])
     shown = capsys.readouterr()
     assert not set(MARKS + "\x9b") & set(shown.out) - set("abcdef[31m")
-
-
-@in_browser
-@pytest.mark.slow
-def test_direction_marks_reach_no_text_of_the_page(browser, tmp_path):
-    problem = ds.problems.Choices({MARKS: ["x\u202ey", "z\x9b"]}, reward=lambda chosen: float(len(chosen)))
-    run_path = tmp_path / "run.db"
-    ds.search(problem, 2, seed=0, storage=run_path)
-    Report.of_runs(run_path).write(tmp_path / "page.html")
-    page = browser.new_page()
-    page.goto((tmp_path / "page.html").as_uri())
-    page.wait_for_selector("main section")
-    shown = page.evaluate("document.querySelector('main').outerHTML + document.title")
-    assert "\\u202e" in shown
-    assert not set("\u202e\u2066\u200f\x1b\u2028\x9b") & set(shown)
-    page.close()

@@ -1,6 +1,5 @@
 """The page of a search in a browser: what it shows, and that nothing in it can act."""
 
-import itertools
 import json
 import re
 
@@ -82,7 +81,7 @@ def test_a_result_has_a_report(tmp_path):
     assert dict(view["calibration"]["covered"])[0.9] == result.coverage
     path = report.write(tmp_path / "page.html")
     assert path.read_text(encoding="utf-8") == report.to_html()
-    assert "Best so far 30" in repr(report)
+    assert "Best so far 30 after 40 evaluations" in repr(report)
 
 
 def test_the_command_writes_the_page(stored, tmp_path, capsys):
@@ -109,7 +108,7 @@ def show(browser, tmp_path):
         page.on("pageerror", lambda error: page.complaints.append(str(error)))
         page.on("request", lambda request: page.requests.append(request.url))
         page.goto(path.as_uri())
-        page.wait_for_selector("#leaves")
+        page.wait_for_selector("#evaluations")
         return page
 
     yield opened
@@ -133,27 +132,9 @@ def test_the_page_fits_and_nothing_in_it_acts(stored, show, width, scheme):
     assert page.title().endswith("dagsearch")
     assert page.locator("img, main b, main i").count() == 0
     ids = page.locator("main > section").evaluate_all("all => all.map(one => one.id)")
-    order = ["headline", "progress", "calibration", "gain", "effects", "explored", "leaves", "pending"]
+    order = ["headline", "progress", "calibration", "effects", "path", "gain", "pending", "evaluations"]
     assert ids == ["headline", "comparison", *order[1:]]
     assert HOSTILE[:20] in page.locator("#pending").inner_text()
-
-
-@in_browser
-@pytest.mark.slow
-def test_figures_are_read_by_keyboard(stored, show):
-    page = show(Report.of_runs(stored).to_html())
-    figure = page.locator("#progress svg[tabindex]")
-    figure.focus()
-    page.keyboard.press("Home")
-    assert "Evaluation 1," in page.locator("#tip").inner_text()
-    page.keyboard.press("ArrowRight")
-    assert "Evaluation 2," in page.locator("#tip").inner_text()
-    page.keyboard.press("Escape")
-    assert page.locator("#tip").is_hidden()
-    page.locator("#progress summary").focus()
-    page.keyboard.press("Enter")
-    page.locator("#progress tbody tr").nth(11).wait_for()  # the table is filled when it is opened
-    assert page.locator("#progress tbody tr").count() == 12
 
 
 @in_browser
@@ -188,6 +169,65 @@ def test_every_control_and_figure_has_a_name(stored, show):
 
 
 @in_browser
+def test_figures_are_read_by_keyboard(stored, show):
+    page = show(Report.of_runs(stored).to_html())
+    page.locator("#progress svg[tabindex]").focus()
+    page.keyboard.press("Home")
+    assert "Evaluation 1," in page.locator("#tip").inner_text()
+    page.keyboard.press("ArrowRight")
+    assert "Evaluation 2," in page.locator("#tip").inner_text()
+    page.keyboard.press("Escape")
+    assert page.locator("#tip").is_hidden()
+
+
+@in_browser
+@pytest.mark.parametrize("search", [ds.maximize, ds.minimize])
+def test_all_evaluations_can_be_sorted(show, search):
+    result = search(lambda choose: choose("a", range(9)) + 0.25 * choose("b", range(9)), 30, seed=0)
+    page = show(result.report().to_html())
+    rows = page.locator("#evaluations tbody tr")
+    assert rows.count() == 20
+    page.get_by_role("button", name="Show more").click()
+    assert rows.count() == 30
+
+    def column(place):
+        texts = rows.locator(f"xpath=*[{place}]").all_inner_texts()
+        return [float(text.replace("−", "-")) for text in texts if text != "–"]
+
+    rewards = [one.reward for one in result.history]
+    assert column(2) == sorted(rewards, reverse=search is ds.maximize)  # the best first
+    assert rows.nth(0).locator(".plus").count() == 0
+    assert rows.nth(29).locator(".plus").count() > 0  # it differs from the best one
+    page.get_by_role("button", name="Number").click()
+    assert column(1) == list(range(30, 0, -1))
+    page.get_by_role("button", name="Number").click()
+    assert column(1) == list(range(1, 31))
+    assert column(2) == rewards
+    assert page.locator("#evaluations th[aria-sort=ascending]").inner_text().startswith("Number")
+
+
+@in_browser
+def test_numbers_of_one_table_have_as_many_decimals(show, stored):
+    page = show(Report.of_runs(stored).to_html())
+    assert page.evaluate("[0.5, 0.123456, -0.00001, null].map(alike([0.5, 0.123456, -0.00001]))") == [
+        "0.500",
+        "0.123",
+        "0.000",
+        "–",
+    ]
+    assert page.evaluate("[3, -1200].map(alike([3, -1200]))") == ["3", "−1,200"]
+    assert page.evaluate("[0.99991, 0.99995].map(alike([0.99991, 0.99995]))") == ["0.9999100", "0.9999500"]
+
+
+@in_browser
+def test_long_names_fit_a_phone(show):
+    names = [f"sensor_{i:02d}_temperature_at_the_inlet" for i in range(30)]
+    problem = ds.problems.Subsets(names, 10, reward=lambda chosen: float(sum(int(n[7:9]) for n in chosen)))
+    page = show(ds.search(problem, 40, seed=0).report().to_html(), 390)
+    assert inside(page) == (0, 1)
+
+
+@in_browser
 @pytest.mark.slow
 def test_a_large_search_is_drawn_at_once(show):
     record, rng = Record(), np.random.default_rng(0)
@@ -199,72 +239,11 @@ def test_a_large_search_is_drawn_at_once(show):
     assert "20,000" in page.locator("#progress").inner_text()
 
 
-def test_the_choices_of_a_leaf_are_known_from_what_was_evaluated(stored):
-    (run,) = content_of(Report.of_runs(stored).to_html())["runs"]
-    first, second = run["choices"]
-    assert (first["name"], second["name"]) == (HOSTILE, "y")
-    assert set(second["options"]) <= set(range(6))
-    assert [[one["name"], one["best"]] for one in run["choices"]] == run["best_encoded"]
-
-
-def test_sets_have_no_named_choices(tmp_path):
-    ds.search(ds.problems.Subsets(8, 3, reward=sum), 12, seed=0, storage=tmp_path / "run.db")
-    (run,) = content_of(Report.of_runs(tmp_path / "run.db").to_html())["runs"]
-    assert run["choices"] is None
-
-
 def begun(problem, evaluations, path):
     """A search that is running, as long as it is not closed."""
     search = ds.Search.default(problem, seed=0, storage=path)
     search.run(evaluations)
     return search
-
-
-@in_browser
-def test_a_leaf_is_proposed_with_drop_downs_that_begin_with_the_best_one(browser, tmp_path):
-    def reward(choose):
-        return choose("a", [1, 2, 3]) + (choose("b", ["x", "y"]) == "x" if choose("c", [0, 1]) else 0)
-
-    search = begun(ds.problems.FunctionProblem(reward), 12, tmp_path / "run.db")
-    page = browser.new_page()
-    page.set_content(Watched([tmp_path / "run.db"], steer=True).page())
-    steer = page.locator("#steer")
-    assert steer.bounding_box()["y"] < page.locator("#progress").bounding_box()["y"]
-    assert steer.get_by_role("button", name="Pause").count() == 1
-    steer.get_by_text("Propose a leaf").click()
-    chosen = steer.locator("form select[name^=proposed]").evaluate_all(
-        "all => all.map(one => one.selectedOptions[0].textContent)"
-    )
-    assert sorted(chosen) == ["1", "3", "x"]
-    search.close()
-    page.close()
-    page = browser.new_page()
-    page.set_content(Watched([tmp_path / "run.db"], steer=True).page())
-    assert "The search is no longer running." in page.locator("#steer").inner_text()
-    assert page.locator("#steer").get_by_role("button").count() == 0
-    page.close()
-
-
-@in_browser
-def test_none_is_an_option_of_its_own_when_a_leaf_is_proposed(browser, tmp_path):
-    def reward(choose):
-        return (choose("b", [None, 1]) is None) if choose("c", [0, 1]) else -1
-
-    search = begun(ds.problems.FunctionProblem(reward), 3, tmp_path / "run.db")
-    watched = Watched([tmp_path / "run.db"], steer=True)
-    page = browser.new_page()
-    page.set_content(watched.page())
-    page.get_by_text("Propose a leaf").click()
-    field = page.locator("#steer label", has_text=re.compile("^b")).locator("select[name^=proposed]")
-    assert sorted(field.locator("option").all_inner_texts()) == ["1", "None", "–"]
-    assert field.evaluate("one => one.selectedOptions[0].textContent") == "None"
-    leaf = """() => leafOf(content.runs[0],
-        Object.fromEntries(new FormData(document.querySelector("[name^=proposed]").form)))"""
-    assert sorted(page.evaluate(leaf)) == [["b", None], ["c", 1]]
-    field.select_option("–")
-    assert page.evaluate(leaf) == [["c", 1]]
-    page.close()
-    search.close()
 
 
 @in_browser
@@ -291,7 +270,7 @@ def test_all_runs_of_a_database_are_listed_and_laid_over_each_other(tmp_path, sh
     page = show(Report.of_runs(path).to_html())
     compared = page.locator("#comparison")
     rows = [row.split("\t")[:4] for row in compared.locator("tbody tr").all_inner_texts()]
-    assert rows == [[f"run.db: n{n}", "ended", f"{4 + n}", f"{best[n]:.2f}"] for n in range(3)]
+    assert rows == [[f"run.db: n{n}", "ended", f"{4 + n}", f"{best[n]:.0f}"] for n in range(3)]
     assert compared.locator("path.run-line").count() == 6  # with those of the legend
     page.locator("#run").select_option("2")
     assert "evaluation" in page.locator("h1").inner_text()
@@ -328,110 +307,3 @@ def test_numbers_are_written_as_people_write_them(browser, stored, value, shown)
     assert page.evaluate(f"number({value})") == shown
     assert words.number(float(value)) in (shown, "1234")  # which Python rounds to even
     page.close()
-
-
-@in_browser
-def test_what_is_small_beside_the_rewards_has_no_power_of_ten(browser, stored):
-    page = browser.new_page()
-    page.set_content(Report.of_runs(stored).to_html())
-    assert page.evaluate(
-        "[beside(4.7e-5, 0.2), beside(1e-6, 0.2), beside(4.7e-5, 1e-4), beside(0.3, 1)]"
-    ) == [
-        "< 0.0001",
-        "0",
-        "4.7 · 10⁻⁵",
-        "0.3000",
-    ]
-    assert page.evaluate("[duration(0.0028), duration(2.34), duration(15)]") == ["0 s", "2.3 s", "15 s"]
-    page.close()
-
-
-def boxes(page):
-    """Left, top and bottom of each section of half the width, by columns."""
-    found = page.locator("main > section").evaluate_all(
-        "all => all.map(one => one.getBoundingClientRect()).map(({left, top, bottom, width}) =>"
-        " [left, top, bottom, width])"
-    )
-    columns = {}
-    for left, top, bottom, width in found:
-        if width < 800:
-            columns.setdefault(left, []).append((top, bottom))
-    return columns
-
-
-@in_browser
-def test_two_columns_have_no_holes(show, tmp_path):
-    def reward(choose):  # many options, so that what they are worth is a long table
-        return 0.1 * choose("a", range(15)) - choose("b", range(9)) % 4
-
-    ds.maximize(reward, 60, seed=0, storage=tmp_path / "run.db")
-    page = show(Report.of_runs(tmp_path / "run.db").to_html(), 390)
-    page.set_viewport_size({"width": 1400, "height": 900})  # a window that was narrow at first
-    page.wait_for_function("() => document.getElementById('progress').style.getPropertyValue('--column')")
-    closed = page.locator("#progress").bounding_box()["height"]
-    for heights in ([closed], [closed + 50, 9999.0], [closed]):  # closed, open, and closed again
-        for _ in range(600):
-            section, after = (page.locator(name).bounding_box() for name in ("#progress", "#explored"))
-            settled = after["y"] >= section["y"] + section["height"]
-            if settled and heights[0] <= section["height"] <= heights[-1]:
-                break
-            page.wait_for_timeout(100)
-        assert heights[0] <= section["height"] <= heights[-1]
-        columns = boxes(page)
-        assert section["x"] == min(columns)  # the first section is on the left, and stays there
-        assert sorted(map(len, columns.values())) in ([1, 3], [2, 2])
-        assert len({column[0][0] for column in columns.values()}) == 1
-        assert len({column[-1][1] for column in columns.values()}) == 1  # both end at the same height
-        for column in columns.values():
-            for (_, bottom), (top, _) in itertools.pairwise(column):
-                assert 20 <= top - bottom < 24
-        page.locator("#progress summary").click()
-
-
-@in_browser
-def test_sections_keep_their_columns_when_heights_change_a_little(show, stored):
-    page = show(Report.of_runs(stored).to_html())
-    group = [{"id": name, "weight": height} for name, height in [("a", 300), ("b", 200), ("c", 200)]]
-    assert page.evaluate("group => sidesOf(group)", group) == [0, 1, 1]
-    page.evaluate("columns.set('a', 0); columns.set('b', 0); columns.set('c', 1)")
-    assert page.evaluate("group => sidesOf(group)", group) == [0, 1, 1]  # 300 is too uneven
-    group[0]["weight"] = 120
-    assert page.evaluate("group => sidesOf(group)", group) == [0, 0, 1]  # 120 is not
-
-
-@in_browser
-def test_names_are_broken_between_words_and_long_leaves_told_by_differences(show, tmp_path):
-    names = [f"sensor_{i:02d}_temperature_at_the_inlet" for i in range(30)]
-    problem = ds.problems.Subsets(names, 10, reward=lambda chosen: float(sum(int(n[7:9]) for n in chosen)))
-    ds.search(problem, 60, seed=0, storage=tmp_path / "run.db")
-    page = show(Report.of_runs(tmp_path / "run.db").to_html(), 390)
-    assert inside(page) == (0, 1)
-    assert page.locator("#effects .name wbr").count() > 0
-    rows = page.locator("#leaves tbody tr")
-    assert rows.nth(0).locator(".part").count() == 10
-    assert "in common" in rows.nth(1).inner_text()
-    assert rows.nth(1).locator(".part").count() < 10
-    drawn = page.locator("#effects .name").evaluate_all(
-        "all => all.map(one => one.scrollWidth - one.clientWidth)"
-    )
-    assert max(drawn) <= 0
-
-
-@in_browser
-@pytest.mark.slow
-def test_the_whole_way_to_the_best_leaf_is_seen_on_a_wide_screen(show):
-    names = ["colour of the paint", "strategy", "number of workers", "k", "width", "height", "temperature"]
-    choices = {
-        name: ["automatic choice", "by hand", "none"] for name in [*names, "pressure", "speed", "tool"]
-    }
-    problem = ds.problems.Choices(choices, reward=lambda leaf: list(leaf.values()).count("by hand"))
-    page = show(ds.search(problem, 60, seed=0).report().to_html())
-    inside = """() => {
-        const frame = document.querySelector(".dag .view").getBoundingClientRect();
-        return [...document.querySelectorAll(".node.on-best")].map((one) => one.getBoundingClientRect())
-            .filter((one) => one.left >= frame.left && one.right <= frame.right).length;
-    }"""
-    assert page.evaluate(inside) == 11
-    titles = page.locator(".node.on-best text:not(.small)").all_text_contents()
-    assert "k: by hand" in titles
-    assert all("by hand" in title for title in titles[1:])  # the name of a choice is cut before its value

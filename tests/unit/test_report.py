@@ -83,7 +83,7 @@ def test_page_and_report_have_one_order_of_features():
     shown = report.selection_view(content)["effects"]
     assert [one["label"] for one in shown] == [one["name"] for one in content["features"]]
     assert shown[0]["label"] == "column 0"
-    assert [one["effect"] for one in shown] == sorted(
+    assert [one["worth"] for one in shown] == sorted(
         [one["worth"] for one in content["features"]], reverse=True
     )
     assert "'column 0' is essential" in content["headline"]

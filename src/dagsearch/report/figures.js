@@ -26,19 +26,12 @@ const list = (kind, entries) => html("ul", { class: kind }, entries.map((entry) 
 function table(heads, rows, attributes = {}) {
   const kind = (head) => head.kind ?? null;
   const cell = (value, column) => column
-    ? html("td", { class: kind(heads[column]), "data-label": heads[column].name }, value)
+    ? html("td", { class: kind(heads[column]), "data-label": heads[column].label ?? heads[column].name }, value)
     : html("th", { class: kind(heads[column]), scope: "row" }, value);
   return html("div", { class: "sideways", tabindex: 0, role: "region", "aria-label": attributes.label ?? "Table" },
     html("table", { class: attributes.class ?? null },
-      html("thead", {}, html("tr", {}, heads.map((head) => html("th", { class: kind(head), scope: "col" }, head.name)))),
+      html("thead", {}, html("tr", {}, heads.map((head) => html("th", { class: kind(head), scope: "col", "aria-sort": head.sort ?? null }, head.name)))),
       html("tbody", {}, rows.map((row) => html("tr", {}, row.map(cell))))));
-}
-
-/* A table of what a figure shows, for readers who cannot see it; built when it is first opened. */
-function asTable(heads, rows) {
-  const fill = () => details.children.length > 1 || details.append(table(heads, rows(), { label: "The figure as a table" }));
-  const details = html("details", { toggle: fill }, html("summary", {}, "As a table"));
-  return details;
 }
 
 const section = (id, title, text, ...children) =>
@@ -62,12 +55,18 @@ function powerOfTen(value) {
   const [digits, power] = value.toExponential(1).split("e");
   return `${digits} · 10${[...String(Number(power))].map((one) => (one === "-" ? "⁻" : "⁰¹²³⁴⁵⁶⁷⁸⁹"[one])).join("")}`;
 }
-/* A number that matters only in comparison with a larger one. */
-function beside(value, scale) {
-  if (known(value) && Math.abs(value) < 1e-4 * Math.abs(scale)) return "0";
-  return value > 0 && value < 5e-5 && scale >= 1e-3 ? "< 0.0001" : number(value);
+/* Numbers of one table, all with the same number of decimals. */
+function alike(values) {
+  const found = values.filter((value) => known(value) && Number.isFinite(value));
+  const spread = found.reduce((a, b) => Math.max(a, b), -Infinity) - found.reduce((a, b) => Math.min(a, b), Infinity);
+  const most = found.reduce((a, b) => Math.max(a, Math.abs(b)), 0);
+  const scale = spread > 0 ? spread : most;
+  if (most >= 1e12 || (most && scale < 1e-6)) return (value) => (known(value) ? (value ? powerOfTen(value).replaceAll("-", "−") : "0") : "–");
+  const decimals = found.every(Number.isInteger) ? 0 : clamp(2 - Math.floor(Math.log10(scale)), 0, 8);
+  const format = { minimumFractionDigits: decimals, maximumFractionDigits: decimals };
+  return (value) => (known(value) ? value.toLocaleString("en", format).replace(/^-(?=[0.,]*$)/, "").replaceAll("-", "−") : "–");
 }
-const signed = (value) => (value > 0 ? "+" : "") + number(value);
+const signed = (text, value) => (value > 0 && /[1-9]/.test(text) ? `+${text}` : text);
 const count = (value) => (known(value) ? value.toLocaleString("en") : "–");
 function percent(value) {
   if (!known(value)) return "–";
@@ -79,14 +78,14 @@ function duration(seconds) {
   if (seconds < 90) return seconds < 0.05 ? "0 s" : `${seconds < 10 ? seconds.toFixed(1) : Math.round(seconds)} s`;
   return seconds < 5400 ? `${Math.round(seconds / 60)} min` : `${(seconds / 3600).toFixed(1)} h`;
 }
-const range = (interval) => (interval?.every(known) ? `${number(interval[0])} to ${number(interval[1])}` : "–");
+const range = (interval, text = number) => (interval?.every(known) ? `${text(interval[0])} to ${text(interval[1])}` : "–");
 const capital = (text) => text[0].toUpperCase() + text.slice(1);
 const clock = (at) => new Date(1000 * at).toLocaleString();
 /* A name may be broken after these characters, rather than anywhere. */
 const breakable = (text) => text.split(/(?<=[_\-./:,=])/).flatMap((part, i) => (i ? [html("wbr"), part] : [part]));
 const shorten = (text, length) => (text.length > length ? text.slice(0, length - 1) + "…" : text);
 
-/* What a mark means, on hover and by arrow keys; screen readers are told, too. */
+/* What a mark means, on hover and by arrow keys; screen readers announce it, too. */
 
 const tip = html("div", { id: "tip", role: "status", hidden: "" });
 function showTip(box, lines) {
@@ -102,34 +101,12 @@ document.addEventListener("keydown", (event) => { if (event.key === "Escape") hi
 addEventListener("scroll", hideTip, { passive: true });
 
 function explain(mark, lines) {
-  const show = () => {
+  mark.addEventListener("pointerenter", () => {
     const box = mark.getBoundingClientRect();
     showTip({ left: box.left + box.width / 2, top: box.top }, lines);
-  };
-  for (const event of ["pointerenter", "focus"]) mark.addEventListener(event, show);
-  for (const event of ["pointerleave", "blur"]) mark.addEventListener(event, hideTip);
-}
-
-/* The tab key stops once at a figure, not at each of its marks; arrow keys move between the marks. */
-function rove(marks, next) {
-  let current = marks[0];
-  marks.forEach((mark, index) => {
-    mark.setAttribute("tabindex", index ? -1 : 0);
-    mark.addEventListener("focus", () => {
-      current.setAttribute("tabindex", -1);
-      current = mark;
-      mark.setAttribute("tabindex", 0);
-    });
-    mark.addEventListener("keydown", (event) => {
-      const goal = marks[next(index, event.key)];
-      if (!goal) return;
-      event.preventDefault();
-      goal.focus();
-    });
   });
+  mark.addEventListener("pointerleave", hideTip);
 }
-const inGrid = (size, columns) => (index, key) =>
-  ({ ArrowLeft: index - 1, ArrowRight: index + 1, ArrowUp: index - columns, ArrowDown: index + columns, Home: 0, End: size - 1 })[key];
 
 /* Axes */
 
@@ -227,46 +204,37 @@ function drawn(draw) {
   return frame;
 }
 
-/* A table with a bar in every row: { label, chosen, value, low, high, text, heard, seen, lines }. */
+/* A table with a bar in every row: { label, chosen, value, low, high, text, more, lines }. */
 const shownAtFirst = 16;
 const unfolded = new Set(); // tables whose rows are all shown, also after an update
 function bars(key, heads, entries, [low, high], mark) {
   const share = (value) => (100 * (clamp(value, low, high) - low)) / (high - low || 1);
   const row = (one) => {
-    const [from, to] = [Math.min(0, one.value ?? 0), Math.max(0, one.value ?? 0)].map(share);
-    const drawn = known(one.low) && known(one.high);
+    const [from, to] = [Math.min(0, one.value), Math.max(0, one.value)].map(share);
     const made = html("tr", { class: one.chosen ? "chosen" : null },
       html("th", { class: "name", scope: "row" }, breakable(one.label), one.chosen ? html("span", { class: "unseen" }, ` (${mark})`) : null),
       html("td", {}, html("div", { class: "track", "aria-hidden": "true" },
         html("div", { class: "fill", style: { left: `${from}%`, width: `${to - from}%` } }),
-        low < 0 ? html("div", { class: "zero", style: { left: `${share(0)}%` } }) : null,
-        drawn ? html("div", { class: "interval", style: { left: `${share(one.low)}%`, width: `${share(one.high) - share(one.low)}%` } }) : null)),
-      html("td", { class: "value figure" }, one.text, one.heard ? html("span", { class: "unseen" }, ` (${one.heard})`) : null),
-      html("td", { class: "seen figure" }, one.seen));
+        html("div", { class: "zero", style: { left: `${share(0)}%` } }),
+        html("div", { class: "interval", style: { left: `${share(one.low)}%`, width: `${share(one.high) - share(one.low)}%` } }))),
+      html("td", { class: "value figure" }, one.text), html("td", { class: "value figure" }, one.more));
     explain(made, one.lines);
     return made;
   };
-  const body = html("tbody");
-  const fill = (shown) => {
-    body.replaceChildren(...shown.map(row));
-    rove([...body.rows], inGrid(shown.length, 1));
-  };
-  const folded = entries.length > shownAtFirst && !unfolded.has(key);
-  fill(folded ? entries.slice(0, shownAtFirst) : entries);
+  const body = html("tbody", {}, entries.slice(0, unfolded.has(key) ? entries.length : shownAtFirst).map(row));
   const more = html("button", { type: "button", click: () => {
     unfolded.add(key);
-    fill(entries);
-    more.parentElement.remove();
-    body.rows[shownAtFirst].focus();
+    more.remove();
+    body.append(...entries.slice(shownAtFirst).map(row));
   } }, `Show all ${count(entries.length)}`);
-  const [name, value, seen] = heads;
+  const [name, value, other] = heads;
   return [
     html("table", { class: "bars" },
       html("thead", {}, html("tr", {}, html("th", { class: "name", scope: "col" }, name),
         html("th", { scope: "col" }, html("span", { class: "unseen" }, `${value}, drawn`)),
-        html("th", { class: "value figure", scope: "col" }, value), html("th", { class: "seen figure", scope: "col" }, seen))),
+        html("th", { class: "value figure", scope: "col" }, value), html("th", { class: "value figure", scope: "col" }, other))),
       body),
-    folded ? html("div", { class: "tools" }, more) : null,
+    entries.length > body.rows.length ? more : null,
   ];
 }
 

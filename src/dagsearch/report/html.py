@@ -16,7 +16,7 @@ _MARKS = {0x061C, 0x200E, 0x200F, *range(0x2028, 0x202F), *range(0x2066, 0x206A)
 # An HTML parser looks for these inside <script>; in JSON they occur only in strings.
 _ESCAPES = str.maketrans({character: f"\\u{ord(character):04x}" for character in "<>&"})
 # The parts of the page's script, in order: a later one uses what the earlier ones define.
-_SCRIPTS = ("figures.js", "dag.js", "selection.js", "sections.js", "live.js")
+_SCRIPTS = ("figures.js", "selection.js", "sections.js", "live.js")
 
 
 def html_page(
@@ -84,12 +84,15 @@ def _digest(tag: str) -> str:
 def snippet(view: Mapping[str, Any]) -> str:
     """The sentence, the curve of rewards and some facts; it has no script and no colours of its own."""
     left = 'style="text-align: left"'
+    facts = [(name, f"{value} ({remark})" if remark else value) for name, value, remark in view["tiles"]]
+    if view["best_leaf"]:
+        facts.append((view["words"]["best"].capitalize(), ", ".join(view["best_leaf"])))
     rows = "".join(
         f'<tr><th scope="row" {left}>{_text(name)}</th><td {left}>{_text(value)}</td></tr>'
-        for name, value in view["rows"]
+        for name, value in facts
     )
-    table = f"<table><tbody>{rows}</tbody></table>" if rows else ""
     sentence = f"<p><strong>{_text(view['sentence'])}</strong></p>"
+    table = f"<table><tbody>{rows}</tbody></table>"
     return f'<div style="max-width: 640px">{sentence}{_curve(view)}{table}</div>'
 
 

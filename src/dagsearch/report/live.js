@@ -28,28 +28,13 @@ function asLeaf(text, labels) {
     return place;
   });
 }
-/* A leaf as a drop-down for every choice, or as text; both begin with the best leaf. */
-function leafFields(run) {
+/* The best leaf as text, to be changed. */
+function leafField(run) {
   const best = run.best_encoded;
-  if (run.choices) {
-    const python = { null: "None", true: "True", false: "False" };
-    const shown = (value) => (typeof value === "string" ? value : python[value] ?? JSON.stringify(value));
-    const option = (value, text, now) => html("option", { value, ...(now ? { selected: "" } : {}) }, text);
-    // A choice that some leaves do not make may be left out, which is not the same as None.
-    return run.choices.map(({ name, options, optional, made, best: now }, at) => html("label", {}, name,
-      html("select", { name: `proposed-${at}` }, optional ? option("", "–", !made) : null,
-        options.map((value, i) => option(i, shown(value), made && JSON.stringify(value) === JSON.stringify(now))))));
-  }
   const items = best?.set ?? best;
   const text = !known(best) ? "" : run.labels && Array.isArray(items) ? items.map((one) => run.labels[one] ?? one).join(", ") : JSON.stringify(best);
   return html("label", { class: "wide" }, `A ${run.words.leaf}, ${run.labels ? "by names" : "as JSON"}`,
     html("input", { name: "proposed", type: "text", required: "", autocomplete: "off", value: text }));
-}
-function leafOf(run, values) {
-  if (!run.choices) return asLeaf(values.proposed, run.labels);
-  const chosen = run.choices.map(({ name, options }, at) => [name, values[`proposed-${at}`], options])
-    .filter(([, place]) => place !== "").map(([name, place, options]) => [name, options[Number(place)]]);
-  return Array.isArray(run.best_encoded) ? chosen : Object.fromEntries(chosen);
 }
 function steerSection(run) {
   const requests = run.requests.length ? table([{ name: "Time" }, { name: "Request", kind: "long" }, { name: "Answer", kind: "long" }],
@@ -69,13 +54,12 @@ function steerSection(run) {
       button("Finish running evaluations, then stop", () => steer("stop"))),
     form("Set budget", total, (values) => steer("budget", Number(values.budget))),
     html("details", {}, html("summary", {}, `Propose a ${run.words.leaf} to evaluate next`),
-      form("Propose", leafFields(run), (values) => steer("propose", leafOf(run, values)))),
+      form("Propose", leafField(run), (values) => steer("propose", asLeaf(values.proposed, run.labels)))),
     html("p", { id: "sent", role: "status" }, sent), requests);
 }
 
 /* The page */
 
-let held = false;
 const main = html("main");
 function sections() {
   chosen = Math.min(chosen, content.runs.length - 1);
@@ -83,58 +67,13 @@ function sections() {
   document.title = visible(`${run.name} · ${number(run.best)} · dagsearch`);
   const found = run.selection ?? null;
   const own = (make, when = true) => (found && when ? make(found) : null);
-  return [headline(run), content.runs.length > 1 ? comparisonSection() : null, own(warningsSection, found?.warnings.length), content.steer ? steerSection(run) : null, progressSection(run), calibrationSection(run), own(inclusionSection),
-    own(sizesSection, found?.by_size.length), gainSection(run), run.effects ? effectsSection(run) : null, own(codeSection, found?.code), dagSection(run),
-    leavesSection(run), own(comparisonsSection, found?.comparisons.length), pendingSection(run), own(settingsSection)].filter(known);
+  return [headline(run), content.runs.length > 1 ? comparisonSection() : null, own(warningsSection, found?.warnings.length),
+    content.steer ? steerSection(run) : null, progressSection(run), calibrationSection(run), effectsSection(run), pathSection(run), gainSection(run),
+    own(sizesSection, found?.by_size.length), own(codeSection, found?.code), own(runnersUpSection),
+    own(comparisonsSection, found?.comparisons.length), pendingSection(run), evaluationsSection(run), own(settingsSection)].filter(known);
 }
-/* On a wide screen, sections of half its width stand in two columns of about the same height, without holes. Each keeps
-   its column when the page is updated, unless that would leave much room empty; tables that were opened do not count. */
-const columns = new Map(); // of sections, by their ids
-const uneven = (group, sides) => Math.abs(group.reduce((sum, { weight }, i) => sum + (sides[i] ? weight : -weight), 0));
-function sidesOf(group) {
-  const before = group.map(({ id }) => columns.get(id));
-  const all = Array.from({ length: 2 ** (group.length - 1) }, (_, which) => group.map((_, i) => (which >> (i - 1)) & (i ? 1 : 0)));
-  const best = all.reduce((one, other) => (uneven(group, other) < uneven(group, one) ? other : one));
-  return before.every(known) && uneven(group, before) < uneven(group, best) + 120 ? before : best;
-}
-function arrange() {
-  if (getComputedStyle(main).gridTemplateColumns.split(" ").length < 2) return;
-  main.classList.add("measured");
-  const [row, gap] = [4, 20];
-  const measured = [...main.children].map((element) => ({ element, id: element.id, height: element.offsetHeight + gap,
-    half: getComputedStyle(element).gridColumnEnd !== "-1" }));
-  main.classList.remove("measured");
-  const opened = ({ element }) => [...element.querySelectorAll("details[open] > .sideways")].reduce((sum, one) => sum + one.offsetHeight, 0);
-  for (const one of measured) one.weight = one.height - opened(one);
-  const rows = (height) => Math.ceil(height / row);
-  const put = ({ element }, begin, end) => {
-    element.style.setProperty("--rows", `${begin + 1} / ${end - gap / row + 1}`);
-    element.style.setProperty("--least", `${(end - begin) * row - gap}px`);
-  };
-  let top = 0;
-  while (measured.length) {
-    const full = measured.findIndex((one) => !one.half);
-    const group = measured.splice(0, full < 0 ? measured.length : full);
-    if (group.length) {
-      const sides = sidesOf(group);
-      const ends = [top, top];
-      const spots = group.map((one, i) => [ends[sides[i]], (ends[sides[i]] += rows(one.height))]);
-      const bottom = Math.max(...ends);
-      group.forEach((one, i) => {
-        columns.set(one.id, sides[i]);
-        one.element.style.setProperty("--column", sides[i] + 1);
-        put(one, spots[i][0], sides.lastIndexOf(sides[i]) === i ? bottom : spots[i][1]); // the last one fills its column
-      });
-      top = bottom;
-    }
-    for (const one of measured.splice(0, 1)) put(one, top, (top += rows(one.height)));
-  }
-}
-const observer = new ResizeObserver(arrange);
-main.addEventListener("toggle", arrange, true); // a table that is closed leaves its section as high as it was
 
-/* Only what has changed is replaced, and never what the reader is using. */
-const shownAs = new Map();
+/* What the reader is using is not replaced. */
 const focusable = "a, button, input, select, summary, [tabindex]";
 function render() {
   whenPlaced.length = 0;
@@ -145,22 +84,16 @@ function render() {
     const old = document.getElementById(fresh.id);
     if (!old) { main.insertBefore(fresh, main.children[at] ?? null); continue; }
     const focus = old.contains(document.activeElement) ? document.activeElement : null;
-    if ((focus?.matches("input, select") && fresh.id !== "headline") || old.querySelector(".held")) continue;
-    const place = focus ? [...old.querySelectorAll(focusable)].indexOf(focus) : -1;
+    if (focus?.matches("input, select") && fresh.id !== "headline") continue;
+    const place = [...old.querySelectorAll(focusable)].indexOf(focus);
     const opened = [...old.querySelectorAll("details")].map((one) => one.open);
     const scrolled = [...old.querySelectorAll(".sideways")].map((one) => one.scrollLeft);
     old.replaceWith(fresh);
     [...fresh.querySelectorAll("details")].forEach((one, i) => { one.open = opened[i] ?? false; });
     [...fresh.querySelectorAll(".sideways")].forEach((one, i) => { one.scrollLeft = scrolled[i] ?? 0; });
-    shownAs.set(fresh.id, place);
+    fresh.querySelectorAll(focusable)[place]?.focus({ preventScroll: true });
   }
   whenPlaced.forEach((draw) => draw());
-  arrange();
-  observer.disconnect();
-  [...main.children].forEach((one) => observer.observe(one));
-  for (const [id, place] of shownAs)
-    if (place >= 0) document.getElementById(id).querySelectorAll(focusable)[place]?.focus({ preventScroll: true });
-  shownAs.clear();
 }
 document.body.append(main, html("footer", {}, `dagsearch ${content.runs[0].dagsearch}`), tip);
 render();
@@ -173,9 +106,9 @@ addEventListener("resize", () => {
 
 async function poll() {
   try {
-    const answer = held ? null : await fetch(`data?seen=${encodeURIComponent(content.version)}`, { cache: "no-store" });
-    if (answer?.status === 200) { content = await answer.json(); render(); }
-    document.getElementById("connection")?.replaceChildren(answer && !answer.ok && answer.status !== 204 ? "The server refuses to answer." : "");
+    const answer = await fetch(`data?seen=${encodeURIComponent(content.version)}`, { cache: "no-store" });
+    if (answer.status === 200) { content = await answer.json(); render(); }
+    document.getElementById("connection")?.replaceChildren(!answer.ok ? "The server refuses to answer." : "");
   } catch { document.getElementById("connection")?.replaceChildren("The page's server has ended."); }
   setTimeout(poll, 1000 * content.live.every);
 }

@@ -62,10 +62,15 @@ def leaf_parts(leaf: Any, form: str | None = None, labels: Sequence[str] | None 
     return [Part(place, _text(item, labels)) for place, item in zip(places, leaf, strict=True)]
 
 
-def leaf_text(parts: Sequence[Part]) -> str:
-    """A leaf on one line as its problem is written: ``width=7, shape=round``, or items in their order."""
+def leaf_texts(parts: Sequence[Part]) -> list[str]:
+    """The parts as the problem is written: ``width=7`` and ``shape=round``, or items in their order."""
     in_order = [part.place for part in parts] == [str(place) for place in range(1, len(parts) + 1)]
-    texts = [part.value if in_order or not part.place else f"{part.place}={part.value}" for part in parts]
+    return [part.value if in_order or not part.place else f"{part.place}={part.value}" for part in parts]
+
+
+def leaf_text(parts: Sequence[Part]) -> str:
+    """A leaf on one line."""
+    texts = leaf_texts(parts)
     more = f" and {len(texts) - _MOST} more" if len(texts) > _MOST else ""
     return (", ".join(texts[:_MOST]) or "nothing") + more
 

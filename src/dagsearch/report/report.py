@@ -14,7 +14,6 @@ from dagsearch.report.html import content_json, html_page, snippet
 from dagsearch.report.progress import Progress
 from dagsearch.report.runs import is_running, runs_in, short_names
 from dagsearch.report.view import Viewed
-from dagsearch.report.words import number
 from dagsearch.results import Evaluation, Result
 from dagsearch.storage.database import Database, Header, database_of
 from dagsearch.storage.record import Record
@@ -60,7 +59,7 @@ class Report:
         steps = (step for step, one in enumerate(result.history, start=1) if one.leaf is result.best_state)
         if not (result.steps or result.game) and (step := next(steps, None)) is not None:
             record.recommend([step, (-1.0 if result.minimized else 1.0) * (result.best_reward or 0.0)])
-        return cls([{**Viewed("Result", record).view(), "rows": _facts(result)}])
+        return cls([Viewed("Result", record).view()])
 
     def to_dict(self) -> list[dict[str, Any]]:
         """What the page shows, one dictionary for each search."""
@@ -88,22 +87,6 @@ def report_of(result: Result) -> Report:
     return Report.of_result(result)
 
 
-def _facts(result: Result) -> list[list[str]]:
-    """What a result says in a few words."""
-    value, certain = result.value, result.probability_best == 1.0
-    possible = "unknown" if value is None else f"{number(value.mean)} ± {number(value.variance**0.5)}"
-    path = "–" if result.best_path is None else ", ".join(map(str, result.best_path))
-    return [
-        ["best reward", number(result.best_reward)],
-        ["best state", str(result.best_state)],
-        ["path", path],
-        ["best possible reward", possible],
-        ["every leaf evaluated", "yes" if certain else "no"],
-        ["evaluations", str(len(result.history))],
-        ["stopped by", str(result.stopped)],
-    ]
-
-
 # Live ---------------------------------------------------------------------------------------------
 
 
@@ -115,13 +98,11 @@ class _Run:
         self.viewed, self.running = Viewed(header.name, Record()), False
         self.trouble: str | None = None
         self._shown: dict[str, Any] | None = None
-        self._seen: tuple[str, int] | None = None
 
     @property
     def version(self) -> str:
         """Identifies what is known of the run."""
-        trouble = "" if self.trouble is None else "t"
-        return f"{self.header.created}.{self.viewed.record.events}{'r' if self.running else ''}{trouble}"
+        return f"{self.header.created}.{self.viewed.record.events}.{self.running:d}.{self.trouble is None:d}"
 
     def update(self, database: Database) -> None:
         """Read what is new."""
@@ -136,11 +117,9 @@ class _Run:
 
     def view(self, name: str, now: float) -> dict[str, Any]:
         """What the page shows; if the run cannot be shown any more, what it showed last."""
-        record, self.viewed.name = self.viewed.record, name
-        seen = None if self.running or record.pending else (name, record.events)  # ages change with time
+        self.viewed.name = name
         try:
-            if self._shown is None or seen is None or seen != self._seen:
-                self._shown, self._seen = self.viewed.view(now, self.running), seen
+            self._shown = self.viewed.view(now, self.running)
         except StorageError as error:
             self.trouble = self.trouble or str(error)
             self._shown = self._shown or Viewed(name, Record()).view(now)
@@ -289,7 +268,7 @@ class NotebookProgress:
         self._record.budget, self._record.minimized = budget, sign < 0
         self._record.steps = steps
         self._viewed = Viewed("search", self._record)
-        self._handle = shown.display(self._html(snippet(self._viewed.view())), display_id=True)
+        self._handle = shown.display(self._html(snippet(self._viewed.summary())), display_id=True)
 
     def update(self, best: float | None) -> None:
         """One more evaluation: draw it, unless drawing would take too large a share of the time."""
@@ -309,4 +288,4 @@ class NotebookProgress:
         """Draw what is known now."""
         self._record.add_evaluations(self._history[self._record.evaluations :])
         if self._handle is not None:
-            self._handle.update(self._html(snippet(self._viewed.view(running=True))))
+            self._handle.update(self._html(snippet(self._viewed.summary(running=True))))

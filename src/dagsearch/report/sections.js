@@ -1,45 +1,24 @@
 /* The sections, in the order of the page */
 
-const fact = (name, value, note = null) =>
-  html("div", {}, html("dt", {}, name), html("dd", {}, html("span", { class: "value" }, value), note ? html("small", {}, note) : null));
-
-function searchFacts(run) {
-  return [
-    fact(run.game ? capital(run.words["so far"]) : run.noisy ? "Best mean" : `${run.minimized ? "Smallest" : "Best"}${run.settled && run.state === "ended" ? "" : " so far"}`, number(run.best)),
-    fact("Evaluations", known(run.budget) ? `${count(run.evaluations)}${run.lost ? ` and ${count(run.lost)} failed` : ""} of ${count(run.budget)}` : count(run.evaluations)),
-    run.pending_count ? fact("Pending", count(run.pending_count)) : null,
-    run.failure_count ? fact("Failed", count(run.failure_count)) : null,
-    fact("Time", duration(run.seconds)),
-    fact("State", run.state),
-  ].filter(known);
-}
-
 function headline(run) {
   const runs = content.runs;
   const which = html("select", { id: "run", change: (event) => { chosen = Number(event.target.value); render(); } },
     runs.map((one, i) => html("option", { value: i, ...(i === chosen ? { selected: "" } : {}) }, one.name)));
-  const hold = html("button", { type: "button", id: "hold", "aria-pressed": String(held), click: () => { held = !held; render(); } },
-    held ? "Update again" : "Hold updates");
-  const tools = [
-    runs.length > 1 ? html("label", { for: "run" }, "Run shown in detail", which) : null,
-    live ? hold : null,
-    live ? html("span", { class: "unseen", role: "status", id: "connection" }) : null,
-  ].filter(known);
+  const tile = ([name, value, remark]) => html("div", {}, html("dt", {}, name),
+    html("dd", {}, html("span", { class: "value" }, value), remark ? html("small", {}, remark) : null));
   return html("section", { id: "headline", "aria-labelledby": "title" },
     html("p", { class: "source" }, run.source.join(" · ")),
     html("h1", { id: "title" }, run.sentence.replace(/(\d) (s|min|h|days|%)(?!\p{L})/gu, "$1\u00a0$2")),
     run.best_leaf ? list("chips", run.best_leaf.slice(0, 40)) : null,
-    html("dl", { class: "facts" }, run.selection ? selectionFacts(run.selection) : searchFacts(run)),
+    html("dl", { class: "facts" }, run.tiles.map(tile)),
     run.selection ? simplerChoice(run.selection) : null,
-    run.words.leaf === "subset" && !run.selection
-      ? html("p", { class: "remark" }, "This is the highest score so far. The selection may choose another subset in the end; its report says which and why.") : null,
-    tools.length ? html("div", { class: "tools" }, tools) : null,
+    runs.length > 1 ? html("label", { for: "run" }, "Run shown in detail", which) : null,
+    live ? html("span", { class: "refused", role: "status", id: "connection" }) : null,
     run.problem_text ? html("p", { class: "refused" }, run.problem_text) : null);
 }
 
 function progressSection(run) {
   const { history, forecast, failed, words } = run;
-  const belief = run.selection?.belief ?? [];
   const heading = `${capital(words.reward)}s over time`;
   if (!history.length) return section("progress", heading, `No ${words.reward} is known yet.`);
   const last = Math.max(history.at(-1).step, forecast.at(-1)?.step ?? 1, failed.at(-1) ?? 1, 2);
@@ -47,10 +26,10 @@ function progressSection(run) {
     label: `${capital(words.reward)} of each ${words.evaluation}, the ${words["so far"]}${forecast.length ? ", and its forecast" : ""}`,
     xs: [1, last], xName: `${words.evaluation}s`, whole: true,
     ys: spanned([...extent(history.map((one) => one.reward)), ...history.slice(-1).map((one) => one.best),
-      ...forecast.flatMap((one) => [one.low, one.high]), ...extent(belief.flatMap((one) => [one.low, one.high]))]),
+      ...forecast.flatMap((one) => [one.low, one.high])]),
     points: history.map((one) => [one.step, one.reward, [
       capital(words.reward) + ` ${number(one.reward)}` + (known(one.deviation) ? ` ± ${number(one.deviation)}` : ""),
-      `${capital(words.evaluation)} ${one.step}, ${words["so far"]} ${number(one.best)}`, shorten(one.leaf, 300)]]),
+      `${capital(words.evaluation)} ${one.step}, ${words["so far"]} ${number(one.best)}`, shorten(one.leaf.join(", "), 300)]]),
     marks: (x, y, floor) => {
       const steps = [];
       for (const one of history) {
@@ -58,11 +37,8 @@ function progressSection(run) {
         steps.push([x(one.step), y(one.best)]);
       }
       const band = [...forecast.map((one) => [x(one.step), y(one.high)]), ...forecast.map((one) => [x(one.step), y(one.low)]).reverse()];
-      const thought = [...belief.map((one) => [x(one.step), y(one.high)]), ...belief.map((one) => [x(one.step), y(one.low)]).reverse()];
       return [
         svg("path", { class: "band", d: path(band) }),
-        svg("path", { class: "belief-band", d: path(thought) }),
-        svg("path", { class: "belief-line", d: path(belief.map((one) => [x(one.step), y(one.mean)])) }),
         svg("path", { class: "failed", d: failed.map((step) => `M${(x(step) - 3).toFixed(1)} ${floor - 7}l6 6m0 -6l-6 6`).join("") }),
         dots(history.map((one) => [x(one.step), y(one.reward)]), history.length > 300),
         svg("path", { class: "ahead", d: path(forecast.map((one) => [x(one.step), y(one.mean)])) }),
@@ -74,27 +50,22 @@ function progressSection(run) {
     [sample(svg("circle", { cx: 12, cy: 6, r: 4, fill: "var(--point)" })), `a ${words.leaf}`],
     [sample(svg("path", { class: "best-line", d: "M0 6h24" })), words["so far"]],
     forecast.length ? [sample(svg("rect", { class: "band", width: 24, height: 12 }), svg("path", { class: "ahead", d: "M0 6h24" })),
-      "forecast of the best, with its 90% interval"] : null,
-    belief.length ? [sample(svg("rect", { class: "belief-band", width: 24, height: 12 }), svg("path", { class: "belief-line", d: "M0 6h24" })),
-      `belief about the best possible ${words.reward}`] : null,
+      "forecast of the best, 90% interval"] : null,
     failed.length ? [sample(svg("path", { class: "failed", d: "M9 3l6 6m0 -6l-6 6" })), "failed"] : null,
   ].filter(known);
-  const heads = [{ name: "Number" }, { name: capital(words.reward), kind: "figure" }, { name: capital(words["so far"]), kind: "figure" }, { name: capital(words.leaf), kind: "long" }];
-  const thinned = run.evaluations > history.length ? `${count(history.length)} of ${count(run.evaluations)} evaluations are shown, all improvements among them.` : null;
-  return section("progress", heading, thinned, list("legend", legend), drawn(draw),
-    asTable(heads, () => history.map((one) => [String(one.step), number(one.reward), number(one.best), one.leaf])));
+  const thinned = run.evaluations > history.length ? `${count(history.length)} of ${count(run.evaluations)} evaluations are shown, including every improvement.` : null;
+  return section("progress", heading, thinned, list("legend", legend), drawn(draw));
 }
 
 function calibrationSection(run) {
   const { calibration, words } = run;
   const heading = `Predicted and actual ${words.reward}s`;
-  const told = run.selection && modelText(run.selection.model) ? html("p", {}, modelText(run.selection.model)) : null;
   const points = run.history.filter((one) => one.predicted).slice(-400);
-  if (!points.length) return section("calibration", heading, `There are no predictions to compare with ${words.reward}s.`, told);
-  const skill = !run.selection && known(calibration?.skill) ? `; the predictions explain ${percent(Math.max(calibration.skill, 0))} of their variance` : "";
+  if (!points.length) return null;
   const text = calibration
-    ? `${percent(Object.fromEntries(calibration.covered)[0.9])} of the last ${count(calibration.count)} ${words.reward}s were inside the 90% interval that was predicted for them${skill}.`
-    : "There are too few predictions to tell how often they hold.";
+    ? `${percent(Object.fromEntries(calibration.covered)[0.9])} of the last ${count(calibration.count)} ${words.reward}s were inside their predicted 90% interval` +
+      `${known(calibration.skill) ? `; R² of the predictions: ${calibration.skill.toFixed(2).replace("-", "−")}` : ""}.`
+    : "Too few predictions for a calibration.";
   const draw = (width) => {
     const ys = spanned(extent(points.map((one) => one.reward)));
     // No interval goes beyond what a reward can be; wide ones end at the frame: they must not squeeze what was predicted well.
@@ -120,100 +91,87 @@ function calibrationSection(run) {
     [sample(svg("path", { class: "axis", d: "M4 12L20 0" })), "a perfect prediction"],
     [sample(svg("path", { class: "whisker", d: "M0 6h24" }), svg("circle", { cx: 12, cy: 6, r: 4, fill: "var(--point)" })), `a ${words.leaf}, with its predicted 90% interval`],
   ];
-  const heads = [{ name: "Interval" }, { name: `${capital(words.reward)}s inside`, kind: "figure" }];
-  return section("calibration", heading, text, told, list("legend", legend), drawn(draw),
-    calibration ? asTable(heads, () => calibration.covered.map(([level, share]) => [percent(level), percent(share)])) : null);
+  return section("calibration", heading, text, list("legend", legend), drawn(draw));
 }
 
 function gainSection(run) {
-  const heads = [{ name: capital(`${run.words.evaluation}s`) }, { name: "Expected gain", kind: "figure" }, { name: "90% interval", kind: "figure" }, { name: "Chance of any", kind: "figure" }];
-  const scale = Math.max(...run.history.map((one) => one.reward)) - Math.min(...run.history.map((one) => one.reward));
-  const rows = run.gain.map((one) => [`${count(one.n)} more${one.rest ? " (all that are left)" : ""}`, beside(one.gain[0], scale),
-    `${beside(one.gain[1], scale)} to ${beside(one.gain[2], scale)}`, percent(one.chance)]);
+  const heads = [{ name: capital(`${run.words.evaluation}s`) }, { name: "Expected gain", kind: "figure" }, { name: "90% interval", kind: "figure" }, { name: "Probability of any gain", kind: "figure" }];
+  const text = alike(run.gain.flatMap((one) => one.gain));
+  const rows = run.gain.map((one) => [`${count(one.n)} more${one.rest ? " (the rest)" : ""}`, text(one.gain[0]), range(one.gain.slice(1), text), percent(one.chance)]);
   const rules = run.rules.map((one) => html("tr", {},
     html("th", { scope: "row" }, one.rule),
     html("td", {}, one.text,
       known(one.share) ? html("div", { class: "meter", role: "meter", "aria-label": one.rule, "aria-valuemin": 0, "aria-valuemax": 100, "aria-valuenow": Math.round(100 * one.share) },
         html("div", { style: { width: `${100 * one.share}%` } })) : null)));
-  return section("gain", "Gain of going on", rows.length ? `How much the ${run.noisy ? "largest reward, noise included," : `best ${run.words.reward}`} is expected to improve, from the record of this search.`
-    : run.game ? "The value of a game may rise or fall: going on makes it more certain."
-    : run.settled ? `Every ${run.words.leaf} has been evaluated: there is nothing left to gain.` : "Too little is known to say what going on would gain.",
-    rows.length ? table(heads, rows, { label: "Gain of going on", class: "cards" }) : null,
-    rules.length ? [html("h3", {}, "Rules for stopping"), html("table", { class: "rules" }, html("tbody", {}, rules))] : null);
+  if (!rows.length && !rules.length) return null;
+  return section("gain", "Is it worth continuing?", rows.length ? `Expected improvement of the ${run.noisy ? "largest reward, noise included" : `best ${run.words.reward}`}.`
+    : run.game ? "More evaluations make the value more certain."
+    : run.settled ? `Every ${run.words.leaf} has been evaluated.` : "Too few evaluations for a forecast.",
+    rows.length ? table(heads, rows, { label: "Expected gain", class: "cards" }) : null,
+    rules.length ? [html("h3", {}, "Stopping rules"), html("table", { class: "rules" }, html("tbody", {}, rules))] : null);
 }
 
 function effectsSection(run) {
-  const { effects, pairs, words } = run;
-  const heading = `What each ${words.item} is worth`;
-  const none = run.evaluations < 10 ? "Too few evaluations to tell." : `No ${words.item} can be told from having no effect.`;
-  const ends = [...effects, ...pairs].flatMap((one) => [one.low, one.high, 0]);
-  const span = [ends.reduce((a, b) => Math.min(a, b), 0), ends.reduce((a, b) => Math.max(a, b), 0)];
-  const scale = Math.max(...span.map(Math.abs));
-  const change = (value) => (beside(value, scale) === "0" ? "0" : signed(value));
-  const entry = (one) => ({
-    ...one, value: one.effect, text: change(one.effect), heard: `90% interval ${change(one.low)} to ${change(one.high)}`, seen: count(one.count),
-    lines: [one.label + (one.chosen ? ` (in the ${words.best})` : ""), `${change(one.effect)}, 90% interval ${change(one.low)} to ${change(one.high)}`,
-      `In ${count(one.count)} of the ${words.leaves} looked at`],
-  });
-  const drawnAs = (key, name, all) => bars(key, [name, "effect", words.leaves], all.map(entry), span, `in the ${words.best}`);
-  return section("effects", heading,
-    effects.length ? `Expected change of the ${words.reward} when a ${words.leaf} has it, compared with the average of what it could have instead; ` +
-      "the thin line is the 90% interval. Only what can be told from having no effect is shown." : none,
-    effects.length ? [list("legend", [[html("span", { class: "swatch chosen" }), `in the ${words.best}`], [html("span", { class: "swatch bar" }), "not"]]),
-      drawnAs("effects", capital(words.item), effects)] : null,
-    pairs.length ? [html("h3", {}, "Pairs"), html("p", {}, "What two are worth together beyond the sum of both. All pairs were compared, and only those that are clear in spite of that are shown."),
-      drawnAs("pairs", "Pair", pairs)] : null);
+  const { effects, words } = run;
+  if (!effects?.length) return null;
+  const ends = effects.slice(0, shownAtFirst).flatMap((one) => [one.low, one.high, 0]);
+  const text = alike(effects.flatMap((one) => [one.worth, one.low, one.high]));
+  const entries = effects.map((one) => ({
+    ...one, value: one.worth, text: signed(text(one.worth), one.worth), more: percent(one.probability),
+    lines: [one.label + (one.chosen ? ` (in the ${words.best})` : ""), `${signed(text(one.worth), one.worth)}, 90% interval ${text(one.low)} to ${text(one.high)}`,
+      `In ${count(one.count)} evaluated ${words.leaves}`],
+  }));
+  return section("effects", `What each ${words.item} is worth`,
+    `Best ${words.reward} with it less the best ${words.reward} without it, with the 90% interval, and the probability that having it is better.`,
+    list("legend", [[html("span", { class: "swatch chosen" }), `in the ${words.best}`], [html("span", { class: "swatch bar" }), "not"]]),
+    bars("effects", [capital(words.item), "worth", "probability"], entries, [Math.min(...ends), Math.max(...ends)], `in the ${words.best}`));
 }
 
-/* What the drawing shows of a state: what was evaluated below it. */
-function evaluatedNode(node, { words }, byMean) {
-  const value = byMean ? node.mean : node.reward;
-  return { ...node, title: node.label, value, small: `${number(value)} · ${count(node.count)}`,
-    facts: [[`Best ${words.reward} below`, number(node.reward)], [`Mean ${words.reward} below`, number(node.mean)], [`${capital(words.leaves)} below`, count(node.count)]] };
+function pathSection(run) {
+  const { path: steps, words, game } = run;
+  if (!steps.length) return null;
+  const value = (one) => (game ? one.mean : one.best);
+  const text = alike(steps.flatMap((one) => [one, ...one.others].map(value)));
+  const heads = [{ name: "Decision" }, { name: `${game ? "Mean" : "Best"} ${words.reward}`, kind: "figure" }, { name: capital(words.leaves), kind: "figure" }, { name: "Alternatives evaluated", kind: "long" }];
+  const rows = steps.map((one) => [one.label, text(value(one)), count(one.count),
+    one.others.length ? one.others.map((other) => `${other.label} (${text(value(other))})`).join(", ") : "–"]);
+  return section("path", game ? "Most evaluated line" : "Path to the best solution",
+    `Each decision with the alternatives after the same earlier decisions, and the ${game ? "mean" : "best"} ${words.reward} found there.`,
+    table(heads, rows, { label: "Path", class: "cards" }));
 }
 
-function dagSection(run) {
-  const heading = "The best part of what was explored";
-  const { words } = run;
-  const { dag } = run;
-  if (!dag || dag.nodes.length < 2) return section("explored", heading, "There is nothing to show yet.");
-  // In a game, and where the best below is the same nearly everywhere, only means tell states apart.
-  const best = dag.nodes.filter((node) => number(node.reward) === number(dag.nodes[0].reward)).length;
-  const byMean = run.game || best > 0.7 * dag.nodes.length;
-  const nodes = dag.nodes.map((node) => evaluatedNode(node, run, byMean));
-  const text = `From left to right the parts of the ${words.best}, each with the alternatives that ${run.game ? "were evaluated most" : `led to the next best ${words.reward}s`}. ` +
-      `Numbers: ${byMean ? "mean" : "best"} ${words.reward} below, and number of ${words.leaves}${run.evaluations > 3000 ? " among the best 3,000" : ""}.`;
-  const heads = [{ name: "Step" }, { name: "State after it", kind: "long" }, ...nodes[0].facts.map(([name]) => ({ name, kind: "figure" }))];
-  return section("explored", heading, text + (dag.more ? ` ${count(dag.more)} further parts are not drawn.` : ""),
-    list("legend", [
-      [html("span", { class: "swatch path" }), `the ${words.best}`],
-      [html("span", { class: "swatch promise" }), `${byMean ? "mean " : ""}${words.reward}, bad to good`],
-      html("span", { class: "by-hand" }, "Drag to move; zoom with the buttons, two fingers, or the wheel after a click."),
-    ]),
-    explorer(run.name, nodes, dag.edges, run.minimized),
-    asTable(heads, () => nodes.map((node) => [String(node.depth), node.title + (node.best ? ` (${words.best})` : ""), ...node.facts.map(([, value]) => value)])));
-}
-
-function leavesSection(run) {
-  const { words } = run;
-  const intervals = run.leaves.some((leaf) => leaf.interval);
-  const heads = [{ name: "Rank" }, { name: capital(words.reward), kind: "figure" }, ...(intervals ? [{ name: "90% interval", kind: "figure" }] : []),
-    { name: "Number", kind: "figure" }, { name: capital(words.leaf), kind: "long" }];
-  const rows = run.leaves.map((leaf, i) => {
-    // Of a long leaf, what it has in common with the first one is only counted.
-    const brief = i && leaf.parts.length > 8 && !run.game;
-    const shown = leaf.parts.filter(([, different]) => different || !brief);
-    return [String(i + 1), number(leaf.reward), ...(intervals ? [range(leaf.interval)] : []), count(leaf.step), html("span", {},
-      shown.map(([name, different]) => html("span", { class: different ? "part plus" : "part" }, different ? html("span", { class: "unseen" }, "different: ") : null, name)),
-      leaf.lacks.map((name) => html("span", { class: "part minus" }, html("span", { class: "unseen" }, "without "), name)),
-      brief ? html("span", { class: "part soft" }, `${shown.length || leaf.lacks.length ? "and " : ""}${count(leaf.parts.length - shown.length)} in common`) : null,
-    )];
-  });
-  const lower = run.selection && run.leaves.some((leaf) => leaf.reward > run.leaves[0].reward)
-    ? " The chosen subset comes first. Another one has a higher score on these folds, but the lead is not larger than chance explains, or other folds of the same rows did not confirm it." : "";
-  return section("leaves", run.game ? `The latest ${words.leaves}` : `The best ${words.leaves} side by side`,
-    rows.length ? `What differs from the ${words.best} is marked; what is struck out is missing.${lower}` : `No ${words.reward} is known yet.`,
-    rows.length ? table(heads, rows, { label: `The best ${words.leaves}`, class: "cards" }) : null);
+/* All evaluations; a click on the name of a column sorts by it. */
+const sorted = { by: null, down: true, rows: 20 };
+function evaluationsSection(run) {
+  const { history, words } = run;
+  if (!history.length) return null;
+  const best = new Set(run.best_leaf ?? []);
+  const differs = (name, i) => (run.ordered && run.best_leaf ? run.best_leaf[i] !== name : !best.has(name));
+  const parts = ({ leaf }) => leaf.map((name, i) => html("span", { class: differs(name, i) ? "part plus" : "part" }, name));
+  const columns = [
+    { name: "Number", value: (one) => one.step, text: () => count },
+    { name: capital(words.reward), value: (one) => one.reward, text: alike },
+    ...(history.some((one) => one.predicted) ? [{ name: "Predicted", value: (one) => one.predicted?.[0], text: () => alike(history.map((one) => one.reward)) }] : []),
+    { name: "Time", value: (one) => one.seconds, text: () => duration },
+  ];
+  const holder = html("div");
+  const fill = () => {
+    const by = columns[sorted.by ?? (run.game ? 0 : 1)];
+    const down = sorted.by === null ? run.game || !run.minimized : sorted.down;
+    const all = [...history].sort((a, b) => ((by.value(a) ?? -Infinity) - (by.value(b) ?? -Infinity)) * (down ? -1 : 1) || a.step - b.step);
+    const texts = columns.map((column) => column.text(history.map(column.value)));
+    const rows = all.slice(0, sorted.rows).map((one) => [...columns.map((column, i) => texts[i](column.value(one))), parts(one)]);
+    const head = (column, i) => html("button", { type: "button", class: "sort", click: () => {
+      [sorted.down, sorted.by] = [by === column ? !down : true, i];
+      fill();
+      holder.querySelectorAll(".sort")[i].focus();
+    } }, column.name, by === column ? html("span", { class: "arrow" }, down ? " ↓" : " ↑") : null);
+    const heads = [...columns.map((column, i) => ({ name: head(column, i), label: column.name, kind: "figure", sort: by === column ? (down ? "descending" : "ascending") : "none" })), { name: capital(words.leaf), kind: "long" }];
+    const more = html("button", { type: "button", click: () => { sorted.rows += 200; fill(); } }, "Show more");
+    holder.replaceChildren(table(heads, rows, { label: "Evaluations", class: "cards" }), ...(all.length > sorted.rows ? [more] : []));
+  };
+  fill();
+  return section("evaluations", `All ${words.evaluation}s`, run.best_leaf ? `What differs from the ${words.best} is marked. Select a column to sort by it.` : null, holder);
 }
 
 function pendingSection(run) {
@@ -246,9 +204,10 @@ function comparisonSection() {
       return svg("path", { ...line(i), d: path(steps) });
     }),
   });
-  const heads = [{ name: "Run", kind: "long" }, { name: "State" }, { name: "Evaluations", kind: "figure" }, { name: "Best", kind: "figure" }, { name: "Expected with the rest", kind: "figure" }, { name: "Time", kind: "figure" }];
-  const rows = runs.map((run) => [run.name, run.state, count(run.evaluations), number(run.best), number(run.gain.find((one) => one.rest)?.best), duration(run.seconds)]);
-  return section("comparison", "The runs compared", null,
+  const heads = [{ name: "Run", kind: "long" }, { name: "State" }, { name: "Evaluations", kind: "figure" }, { name: "Best", kind: "figure" }, { name: "Expected at the end", kind: "figure" }, { name: "Time", kind: "figure" }];
+  const text = alike(runs.flatMap((run) => [run.best, run.gain.find((one) => one.rest)?.best]));
+  const rows = runs.map((run) => [run.name, run.state, count(run.evaluations), text(run.best), text(run.gain.find((one) => one.rest)?.best), duration(run.seconds)]);
+  return section("comparison", "Runs compared", null,
     list("legend", runs.map((run, i) => [sample(svg("path", { ...line(i), d: "M0 6h24" })), run.name])),
-    drawn(draw), table(heads, rows, { label: "The runs compared", class: "cards" }));
+    drawn(draw), table(heads, rows, { label: "Runs compared", class: "cards" }));
 }

@@ -1,67 +1,22 @@
 /* The sections that only a feature selection has. `selection` is the content of result.json. */
 
 const named = (features) => (features.length ? features.join(", ") : "no features");
-const stops = {
-  budget: "Budget spent", target: "Target reached", patience: "No improvement", seconds: "Time limit",
-  exhausted: "All subsets scored", callback: "By a callback", interrupted: "Interrupted", steered: "By request",
-};
-
-function selectionFacts({ result, data, honest }) {
-  const within = (interval) => (interval?.every(known) ? `90% interval ${range(interval)}` : null);
-  const join = (...notes) => notes.filter(known).join(", ") || null;
-  const facts = [
-    result.signal === false ? null : fact("Expected on new rows", number(result.expected_score), within(result.score_interval)),
-    fact("Cross-validated score", number(result.score),
-      known(result.optimism) ? `about ${number(result.optimism)} too high, because it was used to choose` : "too high, because it was used to choose"),
-  ];
-  if (known(result.holdout_score))
-    facts.push(fact("Hold-out score", number(result.holdout_score),
-      join(known(data.holdout_rows) ? `on ${count(data.holdout_rows)} rows set aside` : null, within(result.holdout_interval))));
-  if (honest)
-    facts.push(fact("Nested cross-validation", number(honest.score),
-      join(within(honest.interval), known(honest.baseline) ? `without any feature ${number(honest.baseline)}` : null,
-        `subsets of two folds overlap by ${percent(honest.stability)}`)));
-  facts.push(fact("Subsets scored", count(result.evaluations),
-    join(known(result.seconds) ? `in ${duration(result.seconds)}` : null, result.failed ? `${count(result.failed)} failed` : null)));
-  facts.push(fact("Stopped", stops[result.stopped] ?? result.stopped ?? "–"));
-  return facts;
-}
-
 function simplerChoice({ result }) {
   if (!result.simpler) return null;
   const { features, score } = result.simpler;
   return html("p", { id: "simpler" },
-    `A simpler choice scores ${number(score)}, within one standard error of the difference, fold by fold: ${named(features)}.`);
-}
-
-/* How far the model's predictions count; how often they held is told by the section itself. */
-function modelText(model) {
-  if (!model || model.reason) return ""; // the reason is in the headline
-  const predicted = known(model.skill) ? `The model predicted ${percent(Math.max(model.skill, 0))} of the variance of the latter half of the scores beforehand. ` : "";
-  return `${predicted}Weight of the model in the probabilities below: ${percent(model.trust)}.`;
+    `A simpler choice scores ${number(score)}, within one standard error: ${named(features)}.`);
 }
 
 const warningsSection = ({ warnings }) => section("warnings", warnings.length > 1 ? "Warnings" : "Warning", null, list(null, warnings));
 
-function inclusionSection({ features, model }) {
-  const chance = (value) => (known(value) && value < 0.005 ? "< 1%" : percent(value)); // none of the samples does not mean impossible
-  const certain = features.filter((feature) => known(feature.inclusion)).sort((a, b) => b.inclusion - a.inclusion || b.selected - a.selected);
-  if (!certain.length) return section("inclusion", "Features by inclusion probability", model ? `${model.sentence}.` : "The probabilities are not known.");
-  const entries = certain.map((feature) => {
-    const interval = feature.interval?.every(known) ? feature.interval : null;
-    const between = interval ? `, between ${chance(interval[0])} and ${chance(interval[1])}` : "";
-    return {
-      label: feature.name, chosen: feature.selected, value: feature.inclusion, low: interval?.[0], high: interval?.[1],
-      text: chance(feature.inclusion), seen: count(feature.evaluated_in),
-      lines: [feature.name + (feature.selected ? " (chosen)" : ""), `Inclusion ${chance(feature.inclusion)}${between}`,
-        `In ${count(feature.evaluated_in)} of the subsets scored`],
-    };
-  });
-  const unknown = certain.length < features.length && model ? ` Of ${count(features.length - certain.length)} features it is not known. ${model.sentence}.` : "";
-  return section("inclusion", "Features by inclusion probability",
-    `Probability that each feature is part of the best subset; the thin line is its 90% interval.${unknown}`,
-    list("legend", [[html("span", { class: "swatch chosen" }), "chosen"], [html("span", { class: "swatch bar" }), "not chosen"]]),
-    bars("inclusion", ["Feature", "probability", "subsets"], entries, [0, 1], "chosen"));
+function runnersUpSection({ result, runners_up: others }) {
+  const own = { features: result.features, score: result.score, interval: result.score_interval };
+  const text = alike([own, ...others].flatMap((one) => [one.score, ...(one.interval ?? [])]));
+  const parts = (names) => names.map((name) => html("span", { class: result.features.includes(name) ? "part" : "part plus" }, name));
+  const heads = [{ name: "Rank" }, { name: "Score", kind: "figure" }, { name: "Expected (90% CI)", kind: "figure" }, { name: "Subset", kind: "long" }];
+  return section("leaves", "Runners-up", "The chosen subset comes first; what differs from it is marked.",
+    table(heads, [own, ...others].map((one, i) => [String(i + 1), text(one.score), range(one.interval, text), parts(one.features)]), { label: "Runners-up", class: "cards" }));
 }
 
 function sizesSection({ by_size: sizes, result }) {
@@ -82,23 +37,20 @@ function sizesSection({ by_size: sizes, result }) {
         cx: x(size(entry)), cy: y(entry.score), r: size(entry) === result.features.length ? 6 : 4.5 })),
     ],
   });
-  const heads = [{ name: "Number of features" }, { name: "Best score", kind: "figure" }, { name: "Standard error", kind: "figure" },
-    { name: "Subsets", kind: "figure" }, { name: "Features", kind: "long" }];
   return section("sizes", "Score against number of features",
-    "The best cross-validated score of each size, with its standard error; the chosen size is blue. The dashed line is the best score " +
-      "less its standard error. Sizes for which few subsets were scored may do better than shown.",
-    drawn(draw),
-    asTable(heads, () => sizes.map((entry) => [String(size(entry)), number(entry.score), number(entry.error), count(entry.subsets), named(entry.features)])));
+    "Best cross-validated score of each size, with its standard error; the chosen size is blue. The dashed line is the best score less its standard error.",
+    drawn(draw));
 }
 
 function comparisonsSection({ comparisons, result }) {
   const heldOut = [result, ...comparisons].some((row) => known(row.holdout_score));
   const ranged = [result, ...comparisons].some((row) => row.holdout_interval);
-  const heads = [{ name: "Method" }, ...["Features", "Subsets", "Score", "On new rows, 90%", ...(heldOut ? ["Hold-out"] : []), ...(ranged ? ["Hold-out, 90%"] : [])]
+  const heads = [{ name: "Method" }, ...["Features", "Subsets", "Score", "Expected (90% CI)", ...(heldOut ? ["Hold-out"] : []), ...(ranged ? ["Hold-out (90% CI)"] : [])]
     .map((name) => ({ name, kind: "figure" }))];
   const own = { ...result, name: html("strong", {}, "this selection"), features: result.features.length, subsets: result.evaluations, interval: result.score_interval };
-  const rows = [own, ...comparisons].map((row) => [row.name, count(row.features), count(row.subsets), number(row.score), range(row.interval),
-    ...(heldOut ? [number(row.holdout_score)] : []), ...(ranged ? [range(row.holdout_interval)] : [])]);
+  const text = alike([own, ...comparisons].flatMap((row) => [row.score, row.holdout_score, ...(row.interval ?? []), ...(row.holdout_interval ?? [])]));
+  const rows = [own, ...comparisons].map((row) => [row.name, count(row.features), count(row.subsets), text(row.score), range(row.interval, text),
+    ...(heldOut ? [text(row.holdout_score)] : []), ...(ranged ? [range(row.holdout_interval, text)] : [])]);
   return section("comparisons", "Compared with other methods", null, table(heads, rows, { class: "cards", label: "Comparisons" }));
 }
 

@@ -4,8 +4,7 @@ Every address begins with a random token. Whatever comes without it, or with a h
 machine's (as after DNS rebinding), gets an empty 404 answer, and its connection is closed. The port in the
 host name may be any, so that ``ssh -L`` can forward the page to another port.
 
-Connections that have not sent a complete request are few and short-lived: whoever opens thousands of them,
-which needs no token, loses the oldest ones, and the user's own request is answered.
+A request whose body does not come in time is refused, and its connection is closed.
 """
 
 import asyncio
@@ -13,9 +12,8 @@ import json
 import re
 import secrets
 import socket
-from collections import OrderedDict
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
@@ -24,19 +22,14 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn import Config, Server
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from dagsearch.errors import StorageError
 from dagsearch.report.html import policy
 from dagsearch.report.report import Watched
 
 ADDRESS = "127.0.0.1"
-# Longest request to steer, and longest head of a request, in bytes.
-_LONGEST, _LONGEST_HEAD = 1 << 20, 1 << 14
-# A connection may take this many seconds to send its first request; so many may be about to.
-_SECONDS_TO_ASK, _MOST_SILENT = 10.0, 64
-# Connections that the system holds until they are accepted; all of them may be accepted at once.
-_BACKLOG = 32
+# Longest request to steer in bytes, and seconds that it may take.
+_LONGEST, _SECONDS_TO_SEND = 1 << 20, 10.0
 # Seconds that the server's end waits for answers that are being sent.
 _SECONDS_TO_END = 2
 # What a browser on this machine may call it, at whatever port.
@@ -45,11 +38,8 @@ _HOST = re.compile(r"(127\.0\.0\.1|localhost|\[::1\])(:[0-9]{1,5})?", re.ASCII)
 _HEADERS = {
     "Cache-Control": "no-store",
     "Content-Security-Policy": f"{policy(True)}; frame-ancestors 'none'",
-    "Cross-Origin-Opener-Policy": "same-origin",
-    "Cross-Origin-Resource-Policy": "same-origin",
     "Referrer-Policy": "no-referrer",
     "X-Content-Type-Options": "nosniff",
-    "X-Frame-Options": "DENY",
 }
 
 
@@ -114,11 +104,16 @@ def make_app(watched: Watched, token: str, steer: bool) -> Guarded:
 
     async def steered(request: Request) -> Response:
         try:
-            asked = await _body(request)
+            async with asyncio.timeout(_SECONDS_TO_SEND):
+                asked = await _body(request)
             if "action" not in asked:
                 raise ValueError("the request has no action")
             wanted = asked.get("run"), asked["action"], asked.get("value")
             number = await run_in_threadpool(watched.request, *wanted)
+        except TimeoutError:
+            answer = _refused(408, TimeoutError("the request did not come in time"))
+            answer.headers["Connection"] = "close"
+            return answer
         except (ValueError, TypeError, RecursionError, ClientDisconnect) as error:
             return _refused(400, error)
         except StorageError as error:  # no process runs the search, or its database cannot be written
@@ -154,40 +149,6 @@ async def _body(request: Request) -> dict[str, Any]:
     return asked
 
 
-class _TimedProtocol(H11Protocol):
-    """Closes connections that do not send a request in time, and the oldest if there are too many of them.
-
-    Uvicorn has no such limits: its ``limit_concurrency`` counts silent connections as well, and would refuse
-    the user's.
-    """
-
-    _silent: ClassVar["OrderedDict[_TimedProtocol, asyncio.TimerHandle]"] = OrderedDict()
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        super().connection_made(transport)
-        self._silent[self] = self.loop.call_later(_SECONDS_TO_ASK, self._give_up)
-        if len(self._silent) > _MOST_SILENT:
-            next(iter(self._silent))._give_up()
-
-    def data_received(self, data: bytes) -> None:
-        super().data_received(data)
-        if self.cycle is not None:  # the head of a request is complete
-            self._has_asked()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._has_asked()
-        super().connection_lost(exc)
-
-    def _has_asked(self) -> None:
-        timer = self._silent.pop(self, None)
-        if timer is not None:
-            timer.cancel()
-
-    def _give_up(self) -> None:
-        self._has_asked()
-        self.transport.abort()
-
-
 def serve(watched: Watched, port: int, steer: bool, announce: Callable[[str], None]) -> None:
     """Serve the page until Ctrl-C.
 
@@ -209,16 +170,14 @@ def serve(watched: Watched, port: int, steer: bool, announce: Callable[[str], No
         port = listening.getsockname()[1]
         config = Config(
             make_app(watched, token, steer),
-            http=_TimedProtocol,
+            http="h11",
             ws="none",
             lifespan="off",
             log_level="error",  # bad requests, which anyone can send, are only warnings
             access_log=False,
             server_header=False,
-            backlog=_BACKLOG,
-            h11_max_incomplete_event_size=_LONGEST_HEAD,
             timeout_graceful_shutdown=_SECONDS_TO_END,
         )
-        listening.listen(_BACKLOG)
+        listening.listen()
         announce(f"http://{ADDRESS}:{port}/{token}/")
         Server(config).run(sockets=[listening])

@@ -1,8 +1,7 @@
 """What the page shows, in types that JSON has, computed from what has happened in a search."""
 
-import json
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from scipy.special import ndtri
@@ -11,22 +10,19 @@ from dagsearch._internal.texts import shown
 from dagsearch.data import Foresight
 from dagsearch.errors import StorageError
 from dagsearch.forecasts import FARTHEST, Forecast, Past, forecast, progress_of
-from dagsearch.report.dag import best_part, best_told, decisions, main_line
-from dagsearch.report.effects import Effect, Worth, worth_of
-from dagsearch.report.parts import Part, Shown, leaf_parts, leaf_text, parts_of, text_of
+from dagsearch.report.effects import Effect, effects_of
+from dagsearch.report.parts import Part, Shown, leaf_parts, leaf_text, leaf_texts, parts_of, text_of
+from dagsearch.report.paths import decisions, main_line, path_to
 from dagsearch.report.runs import worker_name
-from dagsearch.report.words import count_left, duration, ended, number, sentence
+from dagsearch.report.words import counted, duration, number, sentence
 from dagsearch.results import Gaussian
 from dagsearch.storage.record import Record
 from dagsearch.storage.steering import Request
 
-# Largest numbers of points, effects, best leaves, pending evaluations, failures and requests that are shown.
-_POINTS, _EFFECTS, _LEAVES, _PENDING, _FAILURES, _REQUESTS = 1500, 40, 8, 60, 20, 12
-_PAIRS = 8
+# Largest numbers of evaluations, effects, pending evaluations, failures and requests that are shown.
+_POINTS, _EFFECTS, _PENDING, _FAILURES, _REQUESTS = 5000, 40, 60, 20, 12
 # Effects are computed again when there are so many times the evaluations of the last time.
-_RENEWED = 1.05
-# Number of lines of a game that are shown, the latest ones.
-_LINES = 8
+_RENEWED = 1.1
 # Largest number of names that a leaf to be proposed may be written with.
 _LABELS = 2000
 # Number of rewards that the speed of the search is computed from.
@@ -37,9 +33,7 @@ _AHEAD = (1, 10, 100, 1000)
 _BAND = 24
 # States in which a process runs the search.
 _GOING_ON = ("running", "paused", "stopping")
-# Largest numbers of choices and of options of a choice that a leaf to be proposed is put together from.
-_MOST_CHOICES, _MOST_OPTIONS = 60, 200
-# What things are called, in a search and in a feature selection.
+# What things are called.
 _WORDS = {
     "so far": "best so far",
     "reward": "reward",
@@ -49,26 +43,12 @@ _WORDS = {
     "best": "best leaf",
     "item": "item or choice",
 }
-SELECTION_WORDS = {
-    "so far": "best so far",
-    "reward": "score",
-    "evaluation": "subset",
-    "leaf": "subset",
-    "leaves": "subsets",
-    "best": "best subset",
-    "item": "feature",
-}
-"""What things are called in a feature selection."""
 _NOISY_WORDS = {**_WORDS, "so far": "largest reward so far", "best": "recommended leaf"}
-_GAME_WORDS = {
-    "so far": "value",
-    "reward": "result",
-    "evaluation": "evaluation",
-    "leaf": "line",
-    "leaves": "lines",
-    "best": "most evaluated line",
-    "item": "move",
-}
+_GAME_WORDS = {**_WORDS, "so far": "value", "reward": "result", "leaf": "line", "leaves": "lines"}
+_GAME_WORDS |= {"best": "most evaluated line", "item": "move"}
+SELECTION_WORDS = {**_WORDS, "reward": "score", "evaluation": "subset", "leaf": "subset", "leaves": "subsets"}
+"""What things are called in a feature selection."""
+SELECTION_WORDS |= {"best": "best subset", "item": "feature"}
 
 
 class Viewed:
@@ -84,9 +64,47 @@ class Viewed:
 
     def __init__(self, name: str, record: Record) -> None:
         self.name, self.record = name, record
-        self._worth, self._used = Worth([], [], []), 0
+        self._effects, self._used = list[Effect](), 0
         self._told, self._shown = record.told, list[Shown]()
         self._parts: dict[Part, Part] = {}  # leaves consist of the same few
+
+    def summary(self, now: float | None = None, running: bool = False) -> dict[str, Any]:
+        """The headline and the curve of rewards, as in :meth:`view`."""
+        record, told = self.record, self._shown_leaves()
+        now = record.last if now is None else now
+        best, sign = record.best, -1.0 if record.minimized else 1.0
+        left = None if record.budget is None else max(0, record.budget - record.spent)
+        rules = _rules(record, best, now if running else record.last)
+        state = _state(record, running, left, rules)
+        left = 0 if state == "ended" and left is not None else left
+        over = record.settled and state == "ended"  # nothing is left to evaluate, and nothing to expect
+        # What is left was not measured for costly steps, and the value of a game may rise or fall.
+        known = not (record.steps or record.game or over)
+        rewards, beliefs = [one.reward for one in told], [one.predicted for one in told]
+        progress = progress_of(rewards, beliefs, record.largest) if known else None
+        # To the end of the budget, but not farther than forecasts are known to hold.
+        horizon = len(told) if left is None else min(left, FARTHEST * len(told))
+        ahead = forecast(progress, horizon) if progress is not None and left else None
+        found = main_line(told) if record.game else [] if best is None else told[best].parts
+        noisy = is_noisy(record)
+        what, value = _found(record, noisy, over)
+        shown_ahead = None if ahead is None or noisy else _turned(ahead, sign)
+        return {
+            "name": self.name,
+            "words": _words(record, noisy),
+            "state": state,
+            "sentence": sentence(f"{what} {value}", record.evaluations, shown_ahead, left, state)
+            if told
+            else f"No reward yet ({state}).",
+            "tiles": _tiles(record, now, left, shown_ahead, state, (what, value)),
+            "best_leaf": leaf_texts(found) if found else None,
+            "history": _points(told, sign, _values(record) if record.game else None),
+            "forecast": _band(progress, len(told), horizon, sign),
+            "gain": _gains(progress, horizon, sign, left),
+            "rules": rules,
+            "left": left,
+            "noisy": noisy,
+        }
 
     def view(self, now: float | None = None, running: bool = False) -> dict[str, Any]:
         """Everything that the page shows.
@@ -104,85 +122,41 @@ class Viewed:
             If the run is malformed, so that it cannot be shown.
         """
         try:
-            return self._view(now, running)
+            return {**self.summary(now, running), **self._details(now, running)}
         except (TypeError, ValueError, LookupError, ArithmeticError, AttributeError, RecursionError) as error:
             raise StorageError(
                 f"{self.name} cannot be shown: it is malformed ({type(error).__name__}: {error})"
             ) from error
 
-    def _view(self, now: float | None, running: bool) -> dict[str, Any]:
-        record = self.record
-        now = record.last if now is None else now
-        sign = -1.0 if record.minimized else 1.0
-        told, best, noisy = self._shown_leaves(), record.best, _is_noisy(record)
-        best_reward = None if record.best_reward is None else sign * record.best_reward
-        rewards, beliefs = [one.reward for one in told], [one.predicted for one in told]
-        # What is left was not measured for costly steps.
-        progress = None if record.steps else progress_of(rewards, beliefs, record.largest)
-        left = None if record.budget is None else max(0, record.budget - record.spent)
-        worth = self._worth_now(told, running)
-        rules = _rules(record, best, now if running else record.last)
-        state = _state(record, running, left, rules)
-        left = 0 if state == "ended" and left is not None else left
-        # To the end of the budget, but not farther than forecasts are known to hold.
-        horizon = len(told) if left is None else min(left, FARTHEST * len(told))
-        over = record.settled and state == "ended"  # nothing is left to evaluate, and nothing to expect
-        if over:
-            progress = None
-        ahead = forecast(progress, horizon) if progress is not None and left else None
+    def _details(self, now: float | None, running: bool) -> dict[str, Any]:
+        record, told = self.record, self._shown_leaves()
+        sign, best = -1.0 if record.minimized else 1.0, record.best
+        value = record.values[-1][1].mean if record.game and record.values else None
+        effects = [] if record.game else self._effects_now(told, running)
+        way = [] if best is None else decisions(told[best], [effect.part for effect in effects])
+        way = main_line(told) if record.game else way
         return {
-            "name": self.name,
             "source": _source(self.name, record),
-            "words": SELECTION_WORDS if record.selection else _NOISY_WORDS if noisy else _WORDS,
-            "rows": []
-            if best is None
-            else [["best" if over else "best so far", leaf_text(told[best].parts)]],
             "dagsearch": record.version,
-            "events": record.events,
-            "state": state,
             "minimized": record.minimized,
             "bounds": [None, record.largest if record.largest < math.inf else None],
-            "sentence": sentence(
-                best_reward,
-                0 if best is None else best + 1,
-                record.evaluations,
-                _ago(record, best, now) if state in _GOING_ON else None,
-                left,
-                None if ahead is None or noisy else _turned(ahead, sign),
-                _seconds_left(told, left),
-                state,
-                over,
-                noisy,
-            ),
-            "best": best_reward,
-            "noisy": noisy,
-            "best_leaf": None if best is None else list(map(str, told[best].parts)),
+            "best": value if record.game or record.best_reward is None else sign * record.best_reward,
             "best_encoded": None if best is None else record.told[best].leaf,
+            "ordered": bool(way) and bool(way[0].place),
             "evaluations": record.evaluations,
             "budget": record.budget,
-            "left": left,
             "seconds": told[-1].seconds if told else 0.0,
-            "history": _history(told, sign),
-            "forecast": _band(progress, len(told), horizon, sign),
             "failed": sorted({one.step for one in record.failures[-_POINTS:]}),
             "calibration": _calibration(told),
-            "gain": _gains(progress, horizon, sign, left),
             "settled": record.settled,
-            "rules": rules,
             "effects": [
                 _effect(effect, sign, best is not None and effect.part in told[best].parts)
-                for effect in worth.effects
+                for effect in effects[:_EFFECTS]
             ],
-            "pairs": [_effect(pair, sign, False) for pair in worth.pairs],
-            "dag": None
-            if best is None
-            else best_part(best_told(told), decisions(told[best], worth.order), sign),
-            "leaves": _best_leaves(record, told, sign),
+            "path": path_to(told, way, sign, by_count=record.game),
             "game": record.game,
             "labels": record.labels if record.labels and len(record.labels) <= _LABELS else None,
-            "choices": _choices(record),
-            **_activity(record, now),
-            **(_game(record, told, left, _seconds_left(told, left), state) if record.game else {}),
+            **_activity(record, record.last if now is None else now),
         }
 
     def _shown_leaves(self) -> list[Shown]:
@@ -195,49 +169,59 @@ class Viewed:
             self._shown.append(Shown(parts, *one[2:]))
         return self._shown
 
-    def _worth_now(self, told: Sequence[Shown], running: bool) -> Worth:
-        """What parts and pairs are worth; while a search runs, computed now and then."""
+    def _effects_now(self, told: Sequence[Shown], running: bool) -> list[Effect]:
+        """What parts are worth; while a search runs, computed now and then."""
         if len(told) >= _RENEWED * self._used or (len(told) > self._used and not running):
-            self._worth, self._used = worth_of(told, _EFFECTS, _PAIRS), len(told)
-        return self._worth
+            self._effects, self._used = effects_of(told, is_noisy(self.record)), len(told)
+        return self._effects
 
 
-def _choices(record: Record) -> list[dict[str, Any]] | None:
-    """Every named choice with the options that were evaluated and that of the best leaf, if there are names.
+def _words(record: Record, noisy: bool) -> dict[str, str]:
+    if record.game:
+        return _GAME_WORDS
+    return SELECTION_WORDS if record.selection else _NOISY_WORDS if noisy else _WORDS
 
-    A choice is ``"optional"`` if some leaves do not make it, and ``"made"`` if the best one does.
-    """
-    if record.best is None or _named(record.told[record.best].leaf) is None:
-        return None
-    leaves = [_named(one.leaf) for one in record.told]
-    if None in leaves:
-        return None
-    options: dict[str, dict[str, Any]] = {}
-    for leaf in leaves:
-        for name, value in (leaf or {}).items():
-            options.setdefault(name, {}).setdefault(json.dumps(value), value)
-    if len(options) > _MOST_CHOICES or max(map(len, options.values()), default=0) > _MOST_OPTIONS:
-        return None
-    best = leaves[record.best] or {}
-    return [
-        {
-            "name": name,
-            "options": list(found.values()),
-            "optional": not all(name in (leaf or ()) for leaf in leaves),
-            "made": name in best,
-            "best": best.get(name),
-        }
-        for name, found in options.items()
+
+def _found(record: Record, noisy: bool, over: bool) -> tuple[str, str]:
+    """What was found so far, and its value."""
+    if record.game:
+        value = record.values[-1][1] if record.values else None
+        text = "unknown" if value is None else f"{number(value.mean)} ± {number(value.variance**0.5)}"
+        return "Value for the first player", text
+    reward = record.best_reward
+    what = "Best mean so far" if noisy else "Best" if over else "Best so far"
+    return what, number(reward if reward is None or not record.minimized else -reward)
+
+
+def _tiles(
+    record: Record,
+    now: float | None,
+    left: int | None,
+    ahead: Forecast | None,
+    state: str,
+    found: tuple[str, str],
+) -> list[list[str | None]]:
+    """Name, value and remark of the figures below the headline."""
+    step, seconds = record.best, _seconds_left(record, left)
+    ago = _ago(record, now) if state in _GOING_ON else None
+    when = None if step is None or record.game else f"evaluation {step + 1}"
+    when = when if when is None or ago is None else f"{when}, {duration(ago)} ago"
+    done = f"{record.evaluations:,}" + (f" of {record.budget:,}" if record.budget is not None else "")
+    others = ((len(record.pending), "pending"), (len(record.failures), "failed"))
+    tiles = [
+        [*found, when],
+        ["Evaluations", done, ", ".join(f"{count:,} {what}" for count, what in others if count) or None],
     ]
-
-
-def _named(leaf: Any) -> dict[str, Any] | None:
-    """The options of a leaf by the names of its choices; ``None`` if it has no names."""
-    if isinstance(leaf, Mapping):
-        return dict(leaf) if list(leaf) not in (["set"], ["tuple"]) else None
-    if isinstance(leaf, list) and leaf and all(isinstance(one, list) and len(one) in (2, 3) for one in leaf):
-        return {one[0]: one[1] for one in leaf} if all(isinstance(one[0], str) for one in leaf) else None
-    return None
+    if ahead is not None:
+        name = (
+            "Expected at the end"
+            if ahead.evaluations == left
+            else f"Expected after {ahead.evaluations:,} more"
+        )
+        tiles.append([name, number(ahead.mean), f"90 % interval {number(ahead.low)} to {number(ahead.high)}"])
+    spent = record.told[-1].seconds if record.told else 0.0
+    remark = None if seconds is None or state != "running" else f"about {duration(seconds)} left"
+    return [*tiles, ["Time", duration(spent), remark], ["State", state, None]]
 
 
 def _source(name: str, record: Record) -> list[str]:
@@ -296,15 +280,16 @@ def _state(record: Record, running: bool, left: int | None, rules: Sequence[Mapp
     return "ended" if over or record.begun is None else "not running"
 
 
-def _ago(record: Record, best: int | None, now: float | None) -> float | None:
-    if best is None or now is None or record.last is None or not record.told:
+def _ago(record: Record, now: float | None) -> float | None:
+    """Seconds since the best reward."""
+    if record.best is None or now is None or record.last is None:
         return None
-    return max(0.0, now - record.last + record.told[-1].seconds - record.told[best].seconds)
+    return max(0.0, now - record.last + record.told[-1].seconds - record.told[record.best].seconds)
 
 
-def _seconds_left(told: Sequence[Shown], left: int | None) -> float | None:
+def _seconds_left(record: Record, left: int | None) -> float | None:
     """Seconds that the evaluations left will take, at the speed of the last ones."""
-    recent = told[-_RECENT:]
+    recent = record.told[-_RECENT:]
     if not left or len(recent) < 2:
         return None
     return left * max(0.0, recent[-1].seconds - recent[0].seconds) / (len(recent) - 1)
@@ -315,33 +300,31 @@ def _turned(one: Forecast, sign: float) -> Forecast:
     return one._replace(mean=sign * one.mean, low=sign * one.low, high=sign * one.high)
 
 
-def _history(told: Sequence[Shown], sign: float) -> list[dict[str, Any]]:
-    """The evaluations; of very many, all improvements and an even share of the others."""
-    best, so_far, improved = -math.inf, list[float](), set[int]()
+def _points(
+    told: Sequence[Shown], sign: float, values: Sequence[float] | None = None
+) -> list[dict[str, Any]]:
+    """The evaluations, each with the best reward so far or one of ``values``.
+
+    Of very many, all improvements and an even share of the others.
+    """
+    best, lines, improved = -math.inf, list[float](), set[int]()
     for place, one in enumerate(told):
         if one.reward > best:
             best = one.reward
             improved.add(place)
-        so_far.append(sign * best)
-    return _points(told, sign, so_far, improved)
-
-
-def _points(
-    told: Sequence[Shown], sign: float, lines: Sequence[float], also: Collection[int] = ()
-) -> list[dict[str, Any]]:
-    """Evaluations as points of the curve, each with its value of the line; of very many, an even share."""
+        lines.append(sign * best)
     every = max(1, math.ceil(len(told) / _POINTS))
-    some = (place for place in range(len(told)) if (place + 1) % every == 0 or place in also)
+    some = {place for place in range(len(told)) if (place + 1) % every == 0}
     return [
         {
             "step": place + 1,
             "reward": sign * told[place].reward,
-            "best": lines[place],
+            "best": (values or lines)[place],
             "seconds": told[place].seconds,
             "predicted": _moments(told[place].predicted, sign),
-            "leaf": leaf_text(told[place].parts),
+            "leaf": leaf_texts(told[place].parts),
         }
-        for place in sorted({*some, len(told) - 1} if told else ())
+        for place in sorted({*some, *improved, len(told) - 1} if told else ())
     ]
 
 
@@ -399,7 +382,7 @@ def _rules(record: Record, best: int | None, now: float | None) -> list[dict[str
     done, rules = record.evaluations, record.rules
     found = []
     if record.budget:
-        text = f"{record.spent} of {record.budget} evaluations"
+        text = f"{record.spent:,} of {counted(record.budget, 'evaluation')}"
         found.append({"rule": "budget", "text": text, "share": min(1.0, record.spent / record.budget)})
     if "patience" in rules and best is not None:
         since = done - 1 - best
@@ -423,101 +406,25 @@ def _rules(record: Record, best: int | None, now: float | None) -> list[dict[str
 
 
 def _effect(effect: Effect, sign: float, chosen: bool) -> dict[str, Any]:
-    ends = sorted((sign * effect.low, sign * effect.high))
+    worth, low, high, probability = effect.importance
+    ends = sorted((sign * low, sign * high))
     return {
-        "label": str(effect),
-        "effect": sign * effect.effect,
+        "label": str(effect.part),
+        "worth": sign * worth,
         "low": ends[0],
         "high": ends[1],
-        "count": effect.leaves,
+        "probability": probability,
+        "count": effect.evaluations,
         "chosen": chosen,
     }
 
 
-def _is_noisy(record: Record) -> bool:
+def is_noisy(record: Record) -> bool:
     """Whether a mean decides which leaf is best, rather than the largest reward."""
     if record.best is None or record.game:
         return False
     best = record.told[record.best].reward
     return record.best_reward != best or any(one.reward > best for one in record.told)
-
-
-def _best_leaves(record: Record, told: Sequence[Shown], sign: float) -> list[dict[str, Any]]:
-    """The recommended leaf, and the best others by mean reward with how they differ from it."""
-    rewards, steps = dict[tuple[Part, ...], list[float]](), dict[tuple[Part, ...], int]()
-    for place, one in enumerate(told, start=1):
-        leaf = tuple(one.parts)
-        steps.setdefault(leaf, place)
-        rewards.setdefault(leaf, []).append(one.reward)
-    if record.best is None:
-        return []
-    first = tuple(told[record.best].parts)
-    has_places = any(part.place for part in first)
-    means = {leaf: sum(found) / len(found) for leaf, found in rewards.items()}
-    others = sorted((leaf for leaf in means if leaf != first), key=lambda leaf: -means[leaf])
-    return [
-        {
-            "reward": sign * means[leaf],
-            "step": record.best + 1 if leaf == first else steps[leaf],
-            "parts": [[str(part), part not in first] for part in leaf],
-            "lacks": [] if has_places else sorted(str(part) for part in {*first} - {*leaf}),
-        }
-        for leaf in [first, *others[: _LEAVES - 1]]
-    ]
-
-
-# Games: two players want opposite things ------------------------------------------------------------
-
-
-def _game(
-    record: Record, told: Sequence[Shown], left: int | None, seconds_left: float | None, state: str
-) -> dict[str, Any]:
-    """The parts of a view that are different for a game: the largest reward says little of it.
-
-    ``left`` is the number of evaluations that are left of the budget, if it is known, ``seconds_left`` the
-    time that they will take, and ``state`` what the search does now, such as ``"running"``.
-    """
-    line = main_line(told)
-    value = record.values[-1][1] if record.values else None
-    return {
-        "words": _GAME_WORDS,
-        "sentence": _game_sentence(told, value, left, seconds_left, state),
-        "best": None if value is None else value.mean,
-        "best_leaf": list(map(str, line)) or None,
-        "rows": [["most evaluated line", leaf_text(line)]] if line else [],
-        "history": _points(told, 1.0, _values(record)),
-        "forecast": [],
-        "gain": [],
-        "dag": best_part(told, line, 1.0, by_count=True) if told else None,
-        "leaves": [
-            {
-                "reward": one.reward,
-                "step": len(told) - place,
-                "parts": [[str(part), part not in line] for part in one.parts],
-                "lacks": [],
-            }
-            for place, one in enumerate(reversed(told[-_LINES:]))
-        ],
-    }
-
-
-def _game_sentence(
-    told: Sequence[Shown], value: Gaussian | None, left: int | None, seconds_left: float | None, state: str
-) -> str:
-    """What the game is worth, and which first move was evaluated most."""
-    if not told:
-        return f"No reward yet ({state})."
-    after = f"after {len(told)} evaluations"
-    if value is None:
-        text = f"The value of the game is unknown {after}"
-    else:
-        worth = f"{number(value.mean)} ± {number(value.variance**0.5)}"
-        text = f"The game is worth {worth} to the first player {after}"
-    line = main_line(told)
-    if line:
-        count = sum(one.parts[:1] == line[:1] for one in told)
-        text += f"; the first move {line[0].value} was evaluated most ({count} of {len(told)})"
-    return ended(f"{text}; {count_left(left)}" if left else text, left, seconds_left, state)
 
 
 def _values(record: Record) -> list[float]:

@@ -1,9 +1,7 @@
-"""The state of a search in one sentence."""
+"""Numbers, time spans and the state of a search in words."""
 
 from dagsearch.forecasts import Forecast
 
-# An improvement with a smaller probability is not to be expected.
-_HARDLY = 0.05
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
@@ -33,68 +31,30 @@ def percent(share: float) -> str:
     return "more than 99 %" if share > 0.99 else f"{100.0 * share:.0f} %"
 
 
-def sentence(
-    best: float | None,
-    step: int,
-    evaluations: int,
-    ago: float | None,
-    left: int | None,
-    ahead: Forecast | None,
-    seconds_left: float | None,
-    state: str,
-    over: bool = False,
-    noisy: bool = False,
-) -> str:
-    """Best so far, since when, what is still expected, and how long it will take.
+def counted(count: int, what: str) -> str:
+    """Such as ``"1 evaluation"`` or ``"20 evaluations"``."""
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
+
+
+def sentence(what: str, evaluations: int, ahead: Forecast | None, left: int | None, state: str) -> str:
+    """The headline: what was found, and whether the rest of the budget will improve it.
 
     Parameters
     ----------
-    best : float or None
-        Best reward as shown to the user; ``None`` before the first reward.
-    step, evaluations : int
-        Number of the best evaluation, and of all.
-    ago : float or None
-        Seconds since the best reward; ``None`` if the search does not go on.
+    what : str
+        What was found, such as ``"Best so far 3.2"``.
+    evaluations : int
+        Number of evaluations so far.
+    ahead : Forecast or None
+        The best reward after the next evaluations.
     left : int or None
         Number of evaluations that are left of the budget.
-    ahead : Forecast or None
-        The best reward after these or the next of them, in the sign of ``best``.
-    seconds_left : float or None
-        Seconds that they will take.
     state : str
         What the search does now, such as ``"running"``.
-    over : bool
-        Whether nothing is left to evaluate, so that the best is the best of all.
-    noisy : bool
-        Whether ``best`` is the mean reward of the recommended leaf.
     """
-    if best is None:
-        return f"No reward yet ({state})."
-    since = f", {duration(ago)} ago" if ago is not None else ""
-    what = "Best mean so far" if noisy else "Best" if over else "Best so far"
-    text = f"{what} {number(best)}, found by evaluation {step} of {evaluations}{since}"
-    rest = "the evaluation that is left" if left == 1 else f"the {left} evaluations that are left"
-    if left and ahead is not None and ahead.evaluations < left:
-        rest = f"the next {ahead.evaluations} of the {left} evaluations that are left"
-    if left and ahead is not None and ahead.chance < _HARDLY:
-        text += f"; {rest} will hardly improve it (probability {percent(ahead.chance)})"
-    elif left and ahead is not None:
-        text += (
-            f"; {rest} should bring it to {number(ahead.mean)} (90 % interval {number(ahead.low)} to "
-            f"{number(ahead.high)}), and improve it at all with a probability of {percent(ahead.chance)}"
-        )
-    elif left:
-        text += f"; {count_left(left)}"
-    return ended(text, left, seconds_left, state)
-
-
-def count_left(left: int) -> str:
-    """How many evaluations are left."""
-    return f"{left} {'evaluation is' if left == 1 else 'evaluations are'} left"
-
-
-def ended(text: str, left: int | None, seconds_left: float | None, state: str) -> str:
-    """The sentence with its end: the time that is left, and the state if it is an unusual one."""
-    if left and seconds_left is not None and state == "running":
-        text += f", in about {duration(seconds_left)}"
+    text = f"{what} after {counted(evaluations, 'evaluation')}"
+    if ahead is not None:
+        rest = "remaining" if ahead.evaluations == left else "next"
+        further = f"the {rest} {counted(ahead.evaluations, 'evaluation')}"
+        text += f"; {further} will improve it with probability {percent(ahead.chance)}"
     return f"{text}." if state in ("running", "ended") else f"{text} ({state})."

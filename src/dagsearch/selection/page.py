@@ -4,12 +4,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from dagsearch.report import html
+from dagsearch.report.parts import Shown, leaf_parts, parts_of
+from dagsearch.report.paths import path_to
 from dagsearch.report.view import SELECTION_WORDS, Viewed
 from dagsearch.results import Gaussian
 from dagsearch.storage.record import Failure, Record, Told
 
 # What the page has elsewhere, or computes from the history.
-_ELSEWHERE = ("history", "runners_up")
+_ELSEWHERE = ("history",)
 
 
 def html_page(report: Mapping[str, Any]) -> str:
@@ -44,14 +46,13 @@ def selection_view(report: Mapping[str, Any]) -> dict[str, Any]:
         "source": [part for part in ("Feature selection", data, report["question"]) if part],
         "sentence": report["headline"],
         "words": {**SELECTION_WORDS, "best": "chosen subset"},
-        "rows": _facts(report),
+        "tiles": _tiles(report),
         "bounds": result["bounds"],
         "best": result["score"],
         "best_leaf": result["features"],
         "state": "ended",
-        "rules": [{"rule": "stopped by", "text": str(result["stopped"]), "share": None}],
-        "leaves": _leaves(report),
-        "dag": None,
+        "rules": [],
+        "path": _path(report, record),
         "effects": None if result["signal"] is False else _effects(report),
         "dagsearch": report["dagsearch"],
         "evaluations": result["evaluations"],
@@ -98,9 +99,10 @@ def _effects(report: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [
         {
             "label": feature["name"],
-            "effect": feature["worth"],
+            "worth": feature["worth"],
             "low": feature["low"],
             "high": feature["high"],
+            "probability": feature["inclusion"],
             "count": feature["evaluated_in"],
             "chosen": feature["selected"],
         }
@@ -109,52 +111,49 @@ def _effects(report: Mapping[str, Any]) -> list[dict[str, Any]]:
     ]
 
 
-def _leaves(report: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The chosen subset and the runners-up; what differs from the chosen one is marked."""
-    result = report["result"]
-    chosen = result["features"]
-    steps = {frozenset(entry["features"]): entry["step"] for entry in reversed(report["history"])}
-    own = {"features": chosen, "score": result["score"], "interval": result["score_interval"]}
-    return [
-        {
-            "reward": subset["score"],
-            "interval": subset["interval"],
-            "step": steps.get(frozenset(subset["features"])),
-            "parts": [[name, name not in chosen] for name in subset["features"]],
-            "lacks": [name for name in chosen if name not in subset["features"]],
-        }
-        for subset in (own, *report["runners_up"])
-    ]
+def _path(report: Mapping[str, Any], record: Record) -> list[dict[str, Any]]:
+    """The chosen features, the most important first, with what was scored instead of each."""
+    rank = {feature["name"]: place for place, feature in enumerate(report["features"])}
+    names = sorted(report["result"]["features"], key=lambda name: rank.get(name, len(rank)))
+    told = [Shown(parts_of(one, record), one.reward) for one in record.told]
+    return path_to(told, leaf_parts(names, "set"), 1.0)
 
 
-def _facts(report: Mapping[str, Any]) -> list[list[str]]:
-    """The rows of the snippet's table."""
-    result = report["result"]
-    rows = [
-        ["features", f"{len(result['features'])} of {report['data']['columns']} features chosen"],
-        ["cross-validated score", _number(result["score"])],
+_STOPS = {
+    "budget": "Budget spent",
+    "target": "Target reached",
+    "patience": "No improvement",
+    "seconds": "Time limit",
+    "exhausted": "All subsets scored",
+    "steered": "By request",
+}
+
+
+def _tiles(report: Mapping[str, Any]) -> list[list[str | None]]:
+    """Name, value and remark of the figures below the headline."""
+    result, data = report["result"], report["data"]
+    optimism = result["optimism"]
+    about = "" if optimism is None else f"about {_number(optimism)} "
+    tiles: list[list[str | None]] = [
+        ["Features", f"{len(result['features'])} of {data['columns']}", None],
+        ["Cross-validated score", _number(result["score"]), f"{about}too high: it was used to choose"],
     ]
     if result["signal"] is not False:
-        score = _number(result["expected_score"]) + _interval(result["score_interval"])
-        rows.append(["expected on new data", score])
+        expected = _number(result["expected_score"])
+        tiles.insert(1, ["Expected on new data", expected, _interval(result["score_interval"])])
     if result["holdout_score"] is not None:
-        score = _number(result["holdout_score"]) + _interval(result.get("holdout_interval"))
-        rows.append(["hold-out score", score])
-    rows.append(["subsets scored", str(result["evaluations"])])
-    known = {feature["name"]: feature for feature in report["features"]}
-    for name in result["features"]:
-        feature = known.get(name)
-        if feature is not None and feature["worth"] is not None:
-            interval = _interval([feature["low"], feature["high"]], ".3f")
-            rows.append([name, f"importance {_number(feature['worth'], '.3f')}{interval}"])
-    return rows
+        interval = _interval(result.get("holdout_interval"))
+        tiles.append(["Hold-out score", _number(result["holdout_score"]), interval])
+    failed = f"{result['failed']} failed" if result["failed"] else None
+    tiles.append(["Subsets scored", f"{result['evaluations']:,}", failed])
+    return [*tiles, ["Stopped", _STOPS.get(result["stopped"], str(result["stopped"])), None]]
 
 
-def _number(value: float | None, form: str = ".4g") -> str:
-    return "–" if value is None else format(value, form)
+def _number(value: float | None) -> str:
+    return "–" if value is None else f"{value:.4f}" if abs(value) < 10.0 else f"{value:.4g}"
 
 
-def _interval(interval: list[float | None] | None, form: str = ".4g") -> str:
+def _interval(interval: list[float | None] | None) -> str | None:
     if interval is None or None in interval:
-        return ""
-    return f" ({_number(interval[0], form)} to {_number(interval[1], form)})"
+        return None
+    return f"90 % interval {_number(interval[0])} to {_number(interval[1])}"
