@@ -355,7 +355,7 @@ _DRAWS = 200
 
 
 def heldout_interval(
-    scorer: Any, fitted: Any, data: Any, target: Any, score: float
+    scorer: Any, fitted: Any, data: Any, target: Any, score: float, sample_weight: Any = None
 ) -> tuple[float, float] | None:
     """Central 90% interval of the score that a fitted estimator has on new rows like the held-out ones.
 
@@ -372,21 +372,28 @@ def heldout_interval(
         The held-out rows.
     score : float
         The score on them.
+    sample_weight : array-like, optional
+        Weights of the rows, as in ``score``.
     """
     rows = len(target)
+    weights = np.ones(rows) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
     if rows < 5:
         return None
     if _is_share(scorer, fitted):
-        right = score * rows
-        low, high = (float(beta.ppf(q, right + 0.5, rows - right + 0.5)) for q in TAILS)
+        effective = weights.sum() ** 2 / (weights**2).sum()  # as many rows of equal weight say as much
+        right = score * effective
+        low, high = (float(beta.ppf(q, right + 0.5, effective - right + 0.5)) for q in TAILS)
         return min(low, score), max(high, score)
     if hasattr(scorer, "_score_func"):  # it sees predictions only, which need not be computed again
         fitted, data = _Remembering(fitted, data), np.arange(rows)
     rng, found = np.random.default_rng(0), []
     for _ in range(_DRAWS):
         drawn = rng.integers(rows, size=rows)
+        weighted = {} if sample_weight is None else {"sample_weight": weights[drawn]}
         try:
-            found.append(float(scorer(fitted, _safe_indexing(data, drawn), _safe_indexing(target, drawn))))
+            found.append(
+                float(scorer(fitted, _safe_indexing(data, drawn), _safe_indexing(target, drawn), **weighted))
+            )
         except ValueError:  # such as a draw with one class only
             continue
     found = [value for value in found if np.isfinite(value)]
