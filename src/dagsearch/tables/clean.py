@@ -17,7 +17,19 @@ if TYPE_CHECKING:
 _MISSING = {"", "?", "??", "???", "-", "--", "---", "–", "—", ".", "..", "n/a", "na", "#n/a", "n.a.", "nan"}
 _MISSING |= {"null", "<na>", "#value!", "#div/0!", "#ref!", "#name?", "#num!"}
 # A category among texts, and missing among numbers.
-_MISSING_NUMBERS = {"none", "nil", "missing", "unknown", "not available", "n.d.", "nd", "tbd", "x"}
+_MISSING_NUMBERS = {
+    "none",
+    "nil",
+    "missing",
+    "unknown",
+    "not available",
+    "n.d.",
+    "nd",
+    "tbd",
+    "x",
+    "inf",
+    "-inf",
+}
 # A text column becomes numbers if at least this share of its values can be read as such.
 _SHARE = 0.9
 _CURRENCY = r"(?:[$€£¥₹₽₩]|USD|EUR|GBP|CHF|JPY|INR|CNY|CAD|AUD|SEK|NOK|DKK|PLN)"

@@ -131,8 +131,12 @@ def _class_score(column: "pandas.Series", classes: FloatArray) -> float:
         by_value = float(np.mean([right[codes == code].mean() for code in range(len(kinds))]))
     if is_text(column):
         return by_value
-    parts = sorted((np.sort(keys[codes == code]) for code in range(len(kinds))), key=np.median)
+    parts = sorted((np.sort(keys[codes == code]) for code in range(len(kinds))), key=_middle)
     return max(by_value, min(_auc(low, high) for low, high in pairwise(parts)))
+
+
+def _middle(part: FloatArray) -> float:
+    return float(part[len(part) // 2])
 
 
 def _auc(low: FloatArray, high: FloatArray) -> float:

@@ -145,7 +145,11 @@ def splitter_for(cv: int | str, table: Table, in_time: bool, seed: int) -> Any:
     """The splitter: at an import path, or with a number of folds that respect time, groups and classes."""
     if isinstance(cv, str):
         found = _imported("cv", cv)
-        made = found if hasattr(found, "split") and not inspect.isclass(found) else found()
+        try:
+            made = found() if callable(found) and not hasattr(type(found), "split") else found
+        except Exception as error:  # a user's script may fail in any way
+            reason = f"{type(error).__name__}: {error}"
+            raise TableError(f"--cv {cv}: it cannot be called ({reason})") from error
         if not callable(getattr(made, "split", None)):
             raise TableError(f"--cv {cv}: it is not a splitter: it has no method split")
         return made
