@@ -35,7 +35,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
-from dagsearch.cli.select.options import Request
 from dagsearch.covariances import SetKernel
 from dagsearch.errors import StorageError
 from dagsearch.search import Search
@@ -908,7 +907,3 @@ def test_the_honest_score_takes_weights():
     cv = KFold(3, shuffle=True, random_state=0)
     assert fitted.honest_score(X, target, cv=cv, sample_weight=weights).score > 0.5
     assert fitted.honest_score(X, target, cv=cv).score < 0.2
-
-
-def test_the_budget_in_the_signature_is_that_of_every_search():
-    assert DAGSearchSelector(Ridge()).budget == Request.budget
