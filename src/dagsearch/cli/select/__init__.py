@@ -127,13 +127,14 @@ def run(options: argparse.Namespace) -> int:
         return _interrupted(options)
     except (DagSearchError, ModuleNotFoundError, ValueError, OSError) as error:
         return failed("select", error)
-    code = 0
+    code, written = 0, list[Path]()
+    try:
+        written = [] if options.out is None else report.write(options.out)
+    except OSError as error:  # what was found is printed all the same
+        code = failed("select", error)
     print(summary(report))
-    if options.out is not None:
-        try:
-            print("", "wrote", *(f"  {path}" for path in report.write(options.out)), sep="\n")
-        except OSError as error:
-            code = failed("select", error)
+    if written:
+        print("", "wrote", *(f"  {path}" for path in written), sep="\n")
     return _interrupted(options) if interrupted else code
 
 

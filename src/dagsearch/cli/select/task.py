@@ -79,7 +79,8 @@ class Task:
                 score = float(self.scorer(fitted, unseen, target, **judging))
                 if not np.isfinite(score):
                     return Holdout(rows, None)
-                interval = heldout_interval(self.scorer, fitted, unseen, target, score, **judging)
+                weights = judging.get("sample_weight")
+                interval = heldout_interval(self.scorer, fitted, unseen, target, score, weights)
         except Exception:  # the estimator is the user's: the report says that there is no score
             return Holdout(rows, None)
         return Holdout(rows, score, interval)
@@ -87,12 +88,12 @@ class Task:
 
 def select(options: argparse.Namespace) -> tuple[SelectionReport, bool]:
     """Select, compare, and make the report; returns also whether Ctrl-C ended it early."""
-    task = task_for(options)
-    _announce(task, options)
-    selector = _selector(task, options)
     others: list[Comparison] = []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
+        task = task_for(options)
+        _announce(task, options)
+        selector = _selector(task, options)
         try:
             params = {"groups": task.kept.groups, "sample_weight": task.kept.weights}
             given = {name: values for name, values in params.items() if values is not None}
