@@ -365,7 +365,7 @@ def _signal(content: Mapping[str, Any]) -> bool | None:
 # Accuracy without any feature from which on accuracy cannot tell that nothing predicts the target.
 _MAJORITY = 0.8
 # Names of comparisons.
-_NONE, _ALL, _RANKED = "no features", "all features", "univariate"
+_NONE, _ALL, _RANKED = "no features", "all features", "by univariate score"
 
 
 def _compared(content: Mapping[str, Any], name: str) -> Mapping[str, Any] | None:
