@@ -129,27 +129,24 @@ def test_a_search_that_has_ended_evaluates_nothing_when_it_is_run_again(rules, s
 
 
 @pytest.mark.parametrize(
-    ("name", "force", "code"),
+    ("name", "code"),
     [
-        ("run.db", False, 1),
-        ("run.db", True, 1),
-        ("link.db", True, 1),
-        ("table.csv", False, 1),
-        ("table.csv", True, 0),
-        ("page.html", False, 0),
-        ("missing/page.html", False, 1),
-        ("folder", True, 1),
+        ("run.db", 1),
+        ("link.db", 1),
+        ("table.csv", 1),
+        ("page.html", 0),
+        ("missing/page.html", 1),
+        ("folder", 1),
     ],
 )
-def test_a_report_replaces_no_file_of_the_user(name, force, code, tmp_path, capsys):
+def test_a_report_replaces_no_file_of_the_user(name, code, tmp_path, capsys):
     ds.search(ds.problems.Subsets(6, 2, reward=sum), 6, seed=0, storage=tmp_path / "run.db")
     (tmp_path / "link.db").symlink_to(tmp_path / "run.db")
     (tmp_path / "table.csv").write_text("a,b")
     (tmp_path / "page.html").write_text("<!DOCTYPE html><title>an earlier page</title>")
     (tmp_path / "folder").mkdir()
     before = {path: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()}
-    out = ["--out", str(tmp_path / name), *(["--force"] if force else [])]
-    assert main(["report", str(tmp_path / "run.db"), *out]) == code
+    assert main(["report", str(tmp_path / "run.db"), "--out", str(tmp_path / name)]) == code
     assert ("error: --out:" in capsys.readouterr().err) == (code == 1)
     if code == 1:
         assert {path: path.read_bytes() for path in before} == before

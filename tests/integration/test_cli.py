@@ -69,7 +69,7 @@ def test_demo(capsys):
         float(rows[name][-1]) for name in ("dagsearch", "random search", "all pixels")
     )
     assert random < ours < everything
-    assert sum(line.count("■") for line in shown.splitlines()) == 10
+    assert sum(line.count("# ") + line.endswith("#") for line in shown.splitlines()) == 10
 
 
 @pytest.mark.usefixtures("interruptible")
@@ -157,12 +157,7 @@ def test_workers_start_though_standard_streams_are_closed(streams, tmp_path):
 def test_a_run_is_exported_and_imported(tmp_path, capsys):
     path, lines, copy = run_in(tmp_path), tmp_path / "run.jsonl", tmp_path / "copy.db"
     assert cli.main(["export", str(path)]) == 0
-    printed = capsys.readouterr().out
-    assert cli.main(["export", str(path), "--out", str(lines)]) == 0
-    assert lines.read_text() == printed
-    assert f"wrote {len(events(path))} events to {lines}" in capsys.readouterr().out
-    assert cli.main(["export", str(path), "--out", str(lines)]) == 1
-    assert "exists already; give another name" in capsys.readouterr().err
+    lines.write_text(capsys.readouterr().out)
     assert cli.main(["import", str(lines), str(copy)]) == 0
     assert cli.main(["import", str(lines), str(copy)]) == 1
     assert "has a run named 'run' already" in capsys.readouterr().err

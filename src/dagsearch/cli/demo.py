@@ -79,15 +79,6 @@ def table(problem: DigitsPixels, result: Result, random: Sequence[float]) -> str
 def pixel_map(problem: DigitsPixels, chosen: Subset) -> str:
     """The image's grid, chosen pixels filled."""
     height, width = problem.shape
-    fill, empty = ("■", "·") if _prints("■·") else ("#", ".")
-    cells = [fill if pixel in chosen else empty for pixel in range(problem.n)]
+    cells = ["#" if pixel in chosen else "." for pixel in range(problem.n)]
     rows = [" ".join(cells[width * row : width * (row + 1)]) for row in range(height)]
     return "\n".join(f"  {row}" for row in rows)
-
-
-def _prints(text: str) -> bool:
-    try:
-        text.encode(sys.stdout.encoding or "ascii")
-    except UnicodeEncodeError:
-        return False
-    return True
