@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone, is_classifier, is_regressor
-from sklearn.feature_selection import f_classif, f_regression
+from sklearn.feature_selection import SelectKBest, f_classif, f_regression
 from sklearn.metrics import check_scoring
 from sklearn.utils.validation import has_fit_parameter
 
@@ -207,12 +207,11 @@ def comparisons(selector: DAGSearchSelector, task: Task, options: argparse.Names
 
 def _univariate(table: Table, columns: Sequence[int], count: int) -> list[int]:
     """The columns with the largest F statistics."""
-    test = f_classif if table.classes else f_regression
+    best = SelectKBest(f_classif if table.classes else f_regression, k=count)
     data = np.column_stack([numbers(table.features.iloc[:, i]) for i in columns])
-    with np.errstate(divide="ignore", invalid="ignore"):
-        strength = np.nan_to_num(test(data, table.target)[0], nan=0.0, posinf=np.inf)
-    strength[strength < 0.0] = np.inf  # a correlation of 1 was rounded up
-    return sorted(columns[i] for i in np.argsort(-strength, kind="stable")[:count])
+    with np.errstate(divide="ignore", invalid="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about columns that are constant in the rows to select by
+        return [columns[i] for i in best.fit(data, table.target).get_support(indices=True)]
 
 
 def _forward_selection(score: SubsetScorer, columns: Sequence[int], count: int, task: Task) -> Comparison:
