@@ -45,5 +45,5 @@ def pictures(page_file: Path) -> None:
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         main(["example", "shop"])
-        main([*shlex.split(COMMAND), "--out", "report", "--quiet"])
+        main([*shlex.split(COMMAND), "--out", "report"])
         pictures(Path(folder, "report", "report.html"))

@@ -20,7 +20,7 @@ from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from dagsearch.cli.select.estimator import estimator_for
+from dagsearch.cli.select.models import default_estimator
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ def _clinic() -> Task:
     target, data = frame.pop("target").to_numpy(), frame
     for name in data.columns[::2]:
         data[name] = pd.qcut(data[name], 3, labels=["low", "medium", "high"]).astype(object)
-    return Task(data.mask(rng.random(data.shape) < 0.1), target, estimator_for(None, (), True, 0), 8)
+    return Task(data.mask(rng.random(data.shape) < 0.1), target, default_estimator(True, 0), 8)
 
 
 def _customers() -> Task:
@@ -136,7 +136,7 @@ def _customers() -> Task:
     columns |= {f"usage {i}": 0.3 * np.log(amount) + rng.standard_normal(rows) for i in range(20)}
     data = pd.DataFrame(columns)
     data = data.mask(rng.random(data.shape) < 0.08)
-    return _generated(data, target, estimator_for(None, (), True, 0), 6)
+    return _generated(data, target, default_estimator(True, 0), 6)
 
 
 def _friedman() -> Task:

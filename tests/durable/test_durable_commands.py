@@ -25,8 +25,6 @@ def test_searches_are_resumed_by_their_problem(tmp_path, capsys, monkeypatch):
         next(steps)
     search.close()
     whole = ds.Search.default(Sum(), initial=4, seed=0).run(30)
-    assert main(["resume", str(run)]) == 1
-    assert "give --problem" in capsys.readouterr().err
     for wrong, words in {
         "support.problems": "module:name",
         "support.problems:Nothing": "cannot be imported",
@@ -59,10 +57,10 @@ def test_a_function_is_resumed_by_its_name(tmp_path, capsys, monkeypatch):
 
 def test_what_is_no_run_is_said(tmp_path, capsys):
     (tmp_path / "notes.txt").write_text("hello")
-    for command in ("show", "resume", "export"):
-        assert main([command, str(tmp_path / "missing.db")]) == 1
+    for command in (["show"], ["resume", "--problem", "a:b"], ["export"]):
+        assert main([*command, str(tmp_path / "missing.db")]) == 1
         assert "there is no run" in capsys.readouterr().err
-        assert main([command, str(tmp_path / "notes.txt")]) == 1
+        assert main([*command, str(tmp_path / "notes.txt")]) == 1
         assert "is not a database of dagsearch" in capsys.readouterr().err
 
 
@@ -131,27 +129,24 @@ def test_a_search_that_has_ended_evaluates_nothing_when_it_is_run_again(rules, s
 
 
 @pytest.mark.parametrize(
-    ("name", "force", "code"),
+    ("name", "code"),
     [
-        ("run.db", False, 1),
-        ("run.db", True, 1),
-        ("link.db", True, 1),
-        ("table.csv", False, 1),
-        ("table.csv", True, 0),
-        ("page.html", False, 0),
-        ("missing/page.html", False, 1),
-        ("folder", True, 1),
+        ("run.db", 1),
+        ("link.db", 1),
+        ("table.csv", 1),
+        ("page.html", 0),
+        ("missing/page.html", 1),
+        ("folder", 1),
     ],
 )
-def test_a_report_replaces_no_file_of_the_user(name, force, code, tmp_path, capsys):
+def test_a_report_replaces_no_file_of_the_user(name, code, tmp_path, capsys):
     ds.search(ds.problems.Subsets(6, 2, reward=sum), 6, seed=0, storage=tmp_path / "run.db")
     (tmp_path / "link.db").symlink_to(tmp_path / "run.db")
     (tmp_path / "table.csv").write_text("a,b")
     (tmp_path / "page.html").write_text("<!DOCTYPE html><title>an earlier page</title>")
     (tmp_path / "folder").mkdir()
     before = {path: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()}
-    out = ["--out", str(tmp_path / name), *(["--force"] if force else [])]
-    assert main(["report", str(tmp_path / "run.db"), *out]) == code
+    assert main(["report", str(tmp_path / "run.db"), "--out", str(tmp_path / name)]) == code
     assert ("error: --out:" in capsys.readouterr().err) == (code == 1)
     if code == 1:
         assert {path: path.read_bytes() for path in before} == before

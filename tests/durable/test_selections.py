@@ -2,13 +2,12 @@
 
 import json
 import re
-import shlex
 import signal
 import subprocess
 import sys
 import warnings
-from contextlib import ExitStack, chdir, contextmanager, suppress
-from functools import cache, partial
+from contextlib import ExitStack, contextmanager, suppress
+from functools import cache
 from typing import ClassVar
 
 import joblib
@@ -26,7 +25,7 @@ from dagsearch.errors import StorageError
 from dagsearch.selection import SelectionRun
 from dagsearch.sklearn import DAGSearchSelector
 from support.processes import PATIENCE, environment, running, wait_until
-from support.runs import cut_off, events, rewritten
+from support.runs import cut_off, events
 
 # Every test fits many times, or starts the command.
 pytestmark = pytest.mark.slow
@@ -283,7 +282,7 @@ class Held(RidgeClassifier):
 
 
 def options(budget, run, *more):
-    settings = ["--target", "kind", "--k", 3, "--budget", budget, "--quiet", "--cv", 3, "--storage", run]
+    settings = ["--target", "kind", "--k", 3, "--budget", budget, "--cv", 3, "--storage", run]
     return [str(given) for given in ("select", "wine.csv", *settings, *more)]
 
 
@@ -309,148 +308,26 @@ def test_select_can_be_killed_shown_and_resumed(folder, capsys):
     assert "of 24 evaluations" in told
     (folder / "log").unlink()
     assert re.search(r" at .*(alcohol|flavanoids|hue)", told)  # names, not numbers
-    assert main(["resume", "run.db", "--out", "out", *held]) == 0
+    assert main(options(24, "run.db", "--out", "out", *held)) == 0
     assert capsys.readouterr().out.split("wrote")[0].strip() == whole.strip()
     assert (folder / "out" / "report.html").exists()
 
 
-PAYLOAD = """
-from pathlib import Path
-
-Path("imported").touch()
-
-
-def f():
-    Path("called").touch()
-
-
-class Splitter:
-    def split(self, X, y, groups=None):
-        raise RuntimeError("split")
-"""
-
-
-@pytest.fixture(scope="module")
-def finished(tmp_path_factory):
-    """The run of a finished selection."""
-    folder = tmp_path_factory.mktemp("finished")
-    with chdir(folder):
-        X.assign(kind=Y).to_csv("wine.csv", index=False)
-        assert main(options(20, "run.db")) == 0
-        return folder / "run.db"
-
-
-@pytest.fixture
-def tampered(finished, folder):
-    """Writes a run whose request was changed by someone who knows how to write consistent checksums."""
-
-    def write(**changes):
-        def change(rows):
-            next(row for row in rows if row.get("body", {}).get("note"))["body"]["note"]["select"] |= changes
-
-        rewritten(finished, change, "other.db")
-
-    return write
-
-
-@pytest.mark.parametrize(
-    ("changes", "remedy"),
-    [
-        ({"estimator": "payload:f"}, "--estimator payload:f"),
-        ({"estimator": "payload.f"}, "--estimator payload.f"),
-        ({"estimator": "os:abort"}, "--estimator os:abort"),
-        ({"estimator": "sklearn.utils.all_estimators"}, "--estimator sklearn.utils.all_estimators"),
-        ({"estimator": "a b;c"}, "--estimator 'a b;c'"),
-        ({"cv": "payload:Splitter"}, "--cv payload:Splitter"),
-        ({"cluster": "tcp://127.0.0.1:1"}, "--cluster tcp://127.0.0.1:1"),
-    ],
-)
-def test_resume_runs_nothing_that_the_file_names_unless_confirmed(folder, tampered, capsys, changes, remedy):
-    (folder / "payload.py").write_text(PAYLOAD)
-    tampered(**changes)
-    capsys.readouterr()
-    assert main(["resume", "other.db", "--budget", "22"]) == 1
-    err = capsys.readouterr().err
-    assert "If you trust it, add " + remedy in err
-    assert not (folder / "imported").exists()
-    assert str(folder) not in sys.path
-
-
-def test_resume_with_a_confirmed_estimator_imports_it(folder, tampered, capsys):
-    (folder / "payload.py").write_text(PAYLOAD)
-    tampered(estimator="payload:f")
-    assert main(["resume", "other.db", "--budget", "22", "--estimator", "other:f"]) == 1
-    assert "the run's selection used 'payload:f'" in capsys.readouterr().err
-    assert not (folder / "imported").exists()
-    assert main(["resume", "other.db", "--budget", "22", "--estimator", "payload:f"]) == 1
-    assert (folder / "called").exists()
-    assert "it is not an estimator" in capsys.readouterr().err
-    sys.modules.pop("payload", None)
-
-
-def test_resume_of_scikit_learns_own_estimators_needs_no_confirmation(folder, capsys):
-    assert main(options(20, "run.db", "--estimator", "KNeighborsClassifier")) == 0
-    assert main(["resume", "run.db", "--budget", "22"]) == 0
-    assert main(options(20, "long.db", "--estimator", "sklearn.neighbors.KNeighborsClassifier")) == 0
-    assert main(["resume", "long.db", "--budget", "22"]) == 0
-    assert capsys.readouterr().err == ""
-
-
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"nothing": 1},
-        {"data": 5},
-        {"target": None},
-        {"budget": "many"},
-        {"fixed": "a"},
-        {"fixed": [1]},
-        {"k": "some"},
-        {"k": [1, "2"]},
-        {"estimator": 3},
-        {"set": {"a": 1}},
-    ],
-)
-def test_damaged_requests_are_told(tampered, capsys, changes):
-    tampered(**changes)
-    assert main(["resume", "other.db"]) == 1
-    assert "the request of 'dagsearch select' in it cannot be understood" in capsys.readouterr().err
-
-
 @pytest.mark.usefixtures("interruptible")
-def test_an_interrupted_selection_says_how_to_resume(folder):
+def test_an_interrupted_selection_says_how_to_continue(folder, capsys):
     (folder / "log").touch()
-    given = ["--estimator", "held.Held", "--out", "my report"]
-    command = [sys.executable, "-m", "dagsearch", *options(24, "run.db", *given)]
-    with running(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+    given = options(24, "run.db", "--estimator", "held.Held", "--out", "my report")
+    with running(
+        [sys.executable, "-m", "dagsearch", *given], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
         wait_until(lambda: len((folder / "log").read_text().splitlines()) > 30, process)
         process.send_signal(signal.SIGINT)
         (folder / "log").unlink()
         out, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130
     assert b"With 3 of 13 features" in out
-    (line,) = err.decode().splitlines()
-    advice = (
-        "interrupted; resume with: dagsearch resume run.db --estimator held.Held --out 'my report' --force"
-    )
-    assert line == advice
-    assert main(shlex.split(line)[4:]) == 0
+    assert err.decode().splitlines()[-1] == "interrupted; run the same command again to continue"
+    assert main(given) == 0
     assert json.loads((folder / "my report" / "result.json").read_text())["result"]["evaluations"] == 24
-
-
-def test_select_on_a_cluster_scores_two_subsets_at_once(folder, local_cluster):
-    assert main(options(24, "run.db", "--cluster", local_cluster._client.scheduler.address)) == 0
-    made = [
-        event for event in events(folder / "run.db", "ask", "tell") if event.kind == "tell" or event.claim
-    ]
-    asked = [event.kind for event in made]
-    first = asked.index("ask")  # after the rankings
-    assert asked[first : first + 3] == ["ask", "ask", "tell"]
-    assert asked.count("tell") == 24
-
-
-def test_a_cluster_that_is_not_there_is_named(folder, capsys, monkeypatch):
-    address = "tcp://127.0.0.1:1"
-    monkeypatch.setattr(distributed, "Client", partial(distributed.Client, timeout=0.1))
-    assert main(options(24, "run.db", "--cluster", address)) == 1
-    assert f"--cluster {address}: there is no scheduler" in capsys.readouterr().err
+    assert main(["resume", "run.db", "--problem", "held:Held"]) == 1
+    assert "continued by the command or script that began it" in capsys.readouterr().err

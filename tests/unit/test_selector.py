@@ -35,7 +35,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
-from dagsearch.cli.select.options import Request
 from dagsearch.errors import StorageError
 from dagsearch.run.stopping import Stop
 from dagsearch.search import Search
@@ -791,7 +790,3 @@ def test_rows_are_drawn_again_and_predicted_once(scoring):
     found = heldout_interval(scorer, fitted, X[:, 1:3], target, score)
     assert_allclose(found, np.quantile(drawn, [0.05, 0.95]))
     assert len(Counting.asked) == 1
-
-
-def test_the_budget_in_the_signature_is_that_of_every_search():
-    assert DAGSearchSelector(Ridge()).budget == Request.budget

@@ -5,7 +5,6 @@ import gzip
 import io
 import lzma
 import sys
-import zipfile
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -13,20 +12,21 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from dagsearch.tables import TableError, load_table, read_table
+from dagsearch.tables import read as reading
 from dagsearch.tables.clean import clean, number_of
 from dagsearch.tables.inspection import leaks, suspicion
-from dagsearch.tables.read import TableError, TextFormat, read_table, separator
-from dagsearch.tables.roles import Roles, load_table, split_target
+from dagsearch.tables.read import separator
 
 
 @pytest.fixture
 def read(tmp_path):
     """Writes a file and reads it as a table; returns the columns as lists, and the notes."""
 
-    def written(content, name="table.csv", **text):
+    def written(content, name="table.csv"):
         file = tmp_path / name
         file.write_bytes(content if isinstance(content, bytes) else content.encode())
-        frame, notes = read_table(file, TextFormat(**text))
+        frame, notes, _ = read_table(file)
         return {column: frame[column].tolist() for column in frame.columns}, notes
 
     return written
@@ -55,36 +55,19 @@ def test_separator_and_decimal_mark_are_found_out(read, content, columns):
     assert read(content)[0] == columns
 
 
-def test_what_is_given_is_not_found_out(read):
-    assert read("a;b,c\n1;2,3\n", sep=",")[0] == {"a;b": ["1;2"], "c": [3]}
-    assert read("a;b\n1,234;1\n", decimal=".")[0]["a"] == [1234.0]
-    assert read("a;b\n1,234;1\n", decimal=",")[0]["a"] == [1.234]
-    assert read("größe,b\n1,ü\n".encode("cp437"), encoding="cp437")[0] == {"größe": [1], "b": ["ü"]}
-
-
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-32", "cp1252", "latin-1"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "cp1252", "latin-1"])
 def test_encoding_is_found_out(read, encoding):
     columns, notes = read("größe,name\n1,Äpfel\n".encode(encoding))
     assert columns == {"größe": [1], "name": ["Äpfel"]}
     assert any("cp1252" in note for note in notes) == (encoding in ("cp1252", "latin-1"))
 
 
-def zipped(**files):
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as archive:
-        for name, content in files.items():
-            archive.writestr(name, content)
-    return buffer.getvalue()
-
-
 @pytest.mark.parametrize(
     ("name", "content"),
     [
         ("table.csv.gz", gzip.compress(b"a,b\n1,2\n", mtime=0)),
-        ("table.csv", gzip.compress(b"a,b\n1,2\n", mtime=0)),  # the content counts, not the name
         ("table.tsv.bz2", bz2.compress(b"a\tb\n1\t2\n")),
         ("table.csv.xz", lzma.compress(b"a,b\n1,2\n")),
-        ("table.zip", zipped(table=b"a,b\n1,2\n")),
     ],
 )
 def test_compressed_tables(read, name, content):
@@ -97,16 +80,15 @@ def test_workbooks(tmp_path):
     with pd.ExcelWriter(tmp_path / "book.xlsx") as book:
         table.to_excel(book, sheet_name="first", index=False)
         table.to_excel(book, sheet_name="second", index=False)
-    frame, notes = read_table(tmp_path / "book.xlsx")
+    frame, notes, _ = read_table(tmp_path / "book.xlsx")
     assert frame["a"].tolist() == [1, 2]
     assert frame["when"].dtype.kind == "M"
     assert frame["b"].isna().tolist() == [False, True]
     assert "read the first of 2 sheets, 'first'" in notes
 
 
-@pytest.mark.parametrize("content", [b"a;b\n1;2\n", gzip.compress(b"a,b\n1,2\n", mtime=0)])
-def test_standard_input(monkeypatch, content):
-    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(content)))
+def test_standard_input(monkeypatch):
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(b"a;b\n1;2\n")))
     assert read_table(Path("-")).frame["b"].tolist() == [2]
 
 
@@ -115,32 +97,18 @@ def test_standard_input(monkeypatch, content):
     [
         ("table.csv", bytes(range(256)), "it is not text"),
         ("table.csv", b"", "it is empty"),
-        ("table.csv", b"a,b\n1,2\n1,2,3,4\n", "Expected 2 fields.*give --sep"),
-        ("table.csv", b"a,b\n\x81,\x8d\n", "its encoding is unknown; give --encoding"),
-        ("table.csv.gz", gzip.compress(b"a,b\n1,2\n", mtime=0)[:-9], "cannot be decompressed"),
+        ("table.csv", b"a,b\n1,2\n1,2,3,4\n", "Expected 2 fields"),
+        ("table.csv.gz", gzip.compress(b"a,b\n1,2\n", mtime=0)[:-9], "cannot be read: "),
         ("table.parquet", b"noise", "cannot be read as parquet"),
         ("table.parquet", b"PAR1noise", "cannot be read as parquet"),
         ("table.xlsx", b"noise", "cannot be read as xlsx"),
-        ("table.xlsx", b"PK\x03\x04noise", "cannot be unpacked"),
-        ("table.zip", zipped(one=b"a", two=b"b"), "holds 2 files"),
-        ("table.csv", b"\xd0\xcf\x11\xe0noise", "save it as .xlsx"),
+        ("table.xlsx", b"PK\x03\x04noise", "cannot be read as xlsx"),
         ("table.png", b"noise", "a table must be a .csv"),
     ],
 )
 def test_files_that_are_no_tables(read, name, content, message):
     with pytest.raises(TableError, match=message):
         read(content, name)
-
-
-def test_bad_formats_are_named(read):
-    with pytest.raises(TableError, match="--encoding klingon"):
-        read("a,b\n1,2\n", encoding="klingon")
-    with pytest.raises(TableError, match="--encoding ascii"):
-        read("ä,b\n1,2\n", encoding="ascii")
-
-
-def test_header_that_is_none_is_noticed(read):
-    assert "lack a header" in read("1,2\n3,4\n")[1][0]
 
 
 def test_wide_tables_are_read(read):
@@ -200,7 +168,6 @@ def test_numbers_written_for_people(text, decimal, number):
         "$",
         "(5",
         "5)",
-        "555 123 456",
     ],
 )
 def test_texts_that_are_no_numbers(text):
@@ -231,19 +198,10 @@ def test_text_is_converted_and_told():
     assert frame["price"][0] == "$12,345.00"
 
 
-def test_telephone_numbers_stay_text_and_large_numbers_do_not():
-    cleaned, notes = clean(
-        pd.DataFrame({"phone": ["555 123 456", "555 123 457"], "people": ["1 234 567", "123 456 789"]})
-    )
-    assert cleaned["phone"].tolist() == ["555 123 456", "555 123 457"]
-    assert cleaned["people"].tolist() == [1234567.0, 123456789.0]
-    assert notes == ["converted from text to numbers: 'people' (such as '1 234 567')"]
-
-
 def test_few_words_among_numbers_are_missing_and_told():
     cleaned, notes = clean(pd.DataFrame({"size": [*map(str, range(30)), "unknown", "broken"]}))
     assert cleaned["size"].isna().sum() == 2
-    assert "'size' is nearly all numbers: 2 other values count as missing, such as 'unknown'" in notes
+    assert "'size' is nearly all numbers: 2 other values, such as 'unknown', count as missing" in notes
     half = pd.DataFrame({"size": ["1", "2", "small", "large"]})
     assert clean(half)[0]["size"].tolist() == ["1", "2", "small", "large"]
 
@@ -266,23 +224,6 @@ def test_names_that_differ_by_spaces_are_told_apart(tmp_path):
     assert list(written(tmp_path, "a ,a,b\n1,2,3\n4,5,6\n").frame.columns) == ["a", "a.1", "b"]
 
 
-@pytest.mark.parametrize(
-    ("head", "names", "skipped"),
-    [
-        ("# made today\n# by me, for you, and us\na,b,c\n", ["a", "b", "c"], True),
-        ("# made today\n\n#a,b,c\n", ["#a", "b", "c"], True),
-        ("#a,b,c\n", ["#a", "b", "c"], False),
-        ("# made; today\na;b;c\n", ["a", "b", "c"], True),
-    ],
-)
-def test_comments_above_the_header_are_skipped(tmp_path, head, names, skipped):
-    sep = ";" if ";b" in head else ","
-    read = written(tmp_path, head + "".join(f"{i}{sep}{i * 2}{sep}{i * 3}\n" for i in range(9)))
-    assert list(read.frame.columns) == names
-    assert read.frame[names[2]].tolist() == [3 * i for i in range(9)]
-    assert any("comments above the header were skipped: '# made" in note for note in read.notes) == skipped
-
-
 # Columns that are no features -------------------------------------------------------------------------
 
 ROWS = 60
@@ -297,6 +238,8 @@ WORDS = ["the", "service", "was", "good", "bad", "slow", "fast", "and", "will", 
         ("customerId", RNG.permutation(ROWS) * 7 + 1000, "identifiers"),
         ("Unnamed: 0", np.arange(ROWS), "identifiers"),
         ("row", np.arange(1, ROWS + 1), "identifiers"),
+        ("shuffled", RNG.permutation(ROWS) + 1.0, "identifiers"),
+        ("gap", np.delete(RNG.permutation(ROWS + 2), 7), "identifiers"),
         ("code", [f"C{i:05}" for i in range(ROWS)], "identifiers"),
         ("note", [" ".join(RNG.choice(WORDS, 8)) for _ in range(ROWS)], "free text"),
         ("day", [f"{i % 28 + 1}.{i % 12 + 1}.2024" for i in range(ROWS)], "dates"),
@@ -318,150 +261,187 @@ def test_columns_that_look_like_no_features(name, values, found):
 
 
 def test_leaks_of_classes():
-    target = pd.Series(RNG.integers(0, 2, ROWS))
-    noise = pd.Series(RNG.normal(size=ROWS))
+    target = pd.Series(RNG.integers(0, 2, 200))
+    noise = pd.Series(RNG.normal(size=200))
     features = pd.DataFrame(
         {
             "noise": noise,
             "apart": target * 10 + noise.abs().clip(upper=5),
+            "minus": 4.5 * -target + noise,
+            "weak": 2.0 * target + noise,
             "missing": np.where(target == 1, noise, np.nan),
-            "text": np.where(target == 1, "gone", "here"),
-            "words": np.where(target == 1, RNG.choice(["gone", "left"], ROWS), "here"),
+            "words": np.where(target == 1, RNG.choice(["gone", "left"], 200), "here"),
             "nearly": np.where(target == 1, "gone", "here"),
-            "unlike": [f"text {i}" for i in range(ROWS)],
+            "unlike": [f"text {i}" for i in range(200)],
         }
     )
     features.loc[0, "nearly"] = "gone" if target[0] == 0 else "here"
-    assert leaks(features, target, classification=True) == ["apart", "missing", "text", "words"]
-    assert leaks(features[:10], target[:10], classification=True) == []
+    found = leaks(features, target, classification=True)
+    assert set(found) == {"apart", "minus", "missing", "words", "nearly"}
+    assert found["apart"] == 1.0 > found["minus"] > 0.99
+    assert leaks(features[:10], target[:10], classification=True) == {}
+    order = pd.DataFrame({"size": [*range(20), *range(30, 50), *range(60, 80)], "other": noise[:60]})
+    assert list(leaks(order, pd.Series([1] * 20 + [0] * 20 + [2] * 20), classification=True)) == ["size"]
+
+
+def test_a_rare_class_does_not_make_a_leak():
+    """Five rows may be apart from all others by chance."""
+    features = pd.DataFrame({"a": np.arange(100.0), "b": RNG.normal(size=100)})
+    assert leaks(features, pd.Series([0] * 95 + [1] * 5), classification=True) == {}
 
 
 def test_leaks_of_numbers():
-    target = pd.Series(RNG.normal(size=ROWS))
+    target = pd.Series(np.exp(RNG.normal(5.0, 0.6, 400)))
     features = pd.DataFrame(
-        {"log": np.exp(target), "noisy": target + 0.1 * RNG.normal(size=ROWS), "text": ["a", "b"] * 30}
+        {"log": np.log(target), "euro": 1.1 * target + 2.0 * RNG.normal(size=400), "text": ["a", "b"] * 200}
     )
-    features["minus"] = -3.0 * target
-    assert leaks(features, target, classification=False) == ["log", "minus"]
+    features["noisy"] = target + 0.3 * target.std() * RNG.normal(size=400)
+    features["outlier"] = RNG.normal(size=400)
+    features.loc[0, "outlier"] = 1e6
+    assert list(leaks(features, target, classification=False)) == ["log", "euro"]
+    target[0] = 1e7
+    assert "outlier" not in leaks(features, target, classification=False)
 
 
 # Roles ------------------------------------------------------------------------------------------------
 
 
-def table(**more):
-    rng = np.random.default_rng(1)
-    columns = {
-        "a": rng.normal(size=ROWS),
-        "b": rng.normal(size=ROWS),
-        "kind": rng.choice(["no", "yes"], ROWS),
-    }
-    return pd.DataFrame(columns | more)
+@pytest.fixture
+def loaded(tmp_path):
+    """Writes a table with further columns, and loads it."""
+
+    def load(target="kind", more=None, **arguments):
+        rng = np.random.default_rng(1)
+        columns = {"a": rng.normal(size=ROWS), "b": rng.normal(size=ROWS)}
+        columns["kind"] = rng.choice(["no", "yes"], ROWS)
+        pd.DataFrame(columns | (more or {})).to_parquet(tmp_path / "table.parquet")
+        return load_table(tmp_path / "table.parquet", target, **arguments)
+
+    return load
 
 
 @pytest.mark.parametrize(
-    ("labels", "positive", "classes"),
+    ("labels", "classes"),
     [
-        (["yes", "no"], None, ("no", "yes")),
-        (["Yes", "No"], None, ("No", "Yes")),
-        (["stay", "leave"], None, ("leave", "stay")),
-        (["stay", "leave"], "leave", ("stay", "leave")),
-        ([True, False], None, ("False", "True")),
-        ([1, 2], None, ("1", "2")),
-        ([1.0, 0.0], None, ("0", "1")),
-        ([1, -1], "-1", ("1", "-1")),
-        (["c", "a", "b"], None, ("a", "b", "c")),
-        ([10, 9, 8], None, ("8", "9", "10")),
-        (["M", "B"], None, ("B", "M")),
+        (["yes", "no"], ("no", "yes")),
+        (["Ja", "Nein"], ("Nein", "Ja")),
+        (["stay", "leave", "stay"], ("stay", "leave")),
+        (["stay", "leave", "leave"], ("leave", "stay")),
+        ([True, False], ("False", "True")),
+        ([1, 1, 2], ("1", "2")),
+        ([1.0, 0.0], ("0", "1")),
+        (["c", "a", "b"], ("a", "b", "c")),
+        ([10, 9, 8], ("8", "9", "10")),
+        (["M", "B"], ("B", "M")),
     ],
 )
-def test_classes_are_numbered(labels, positive, classes):
+def test_classes_are_numbered(loaded, labels, classes):
     values = (labels * ROWS)[:ROWS]
-    split = split_target(table(kind=values), Roles("kind"), positive=positive)
+    split = loaded(more={"kind": values})
     assert split.classes == classes
     as_text = [str(int(value)) if isinstance(value, float) else str(value) for value in values]
     assert [classes[code] for code in split.target] == as_text
     assert split.target.dtype == np.int64
 
 
-def test_numbered_classes_are_told_unless_they_are_numbers_already():
-    assert any(
-        "'yes' is 1 and counts as positive" in note for note in split_target(table(), Roles("kind")).notes
-    )
-    assert split_target(table(kind=[0, 1] * 30), Roles("kind")).notes == []
+def test_numbered_classes_are_told_unless_they_are_numbers_already(loaded):
+    assert "the classes of 'kind' are numbered: 'no' is 0, 'yes' is 1, the positive class" in loaded().notes
+    assert loaded(more={"kind": [0, 1] * 30}).notes == []
+
+
+def test_few_whole_numbers_are_classes_unless_the_estimator_predicts_numbers(loaded):
+    stars = {"kind": [1, 2, 3, 4, 5] * 12}
+    assert loaded(more=stars).classes == ("1", "2", "3", "4", "5")
+    assert loaded(more=stars, classification=False).classes == ()
+    with pytest.raises(TableError, match="'kind' is not numeric: use a classifier"):
+        loaded(classification=False)
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"positive": "maybe"}, "--positive maybe: it must be one of two classes; 'kind' has 'no', 'yes'"),
-        ({"roles": Roles("a"), "positive": "yes"}, "--positive yes: the target 'a' has no classes"),
-        ({"roles": Roles("kind", group="C")}, "--group-column: there is no column 'C'"),
-        (
-            {"roles": Roles("kind", time="kind")},
-            "--time-column: the column 'kind' is used by --target already",
-        ),
-        ({"roles": Roles("kind", weight="text")}, "--weight-column: 'text' must hold numbers of at least 0"),
-        ({"roles": Roles("kind", weight="a")}, "--weight-column: 'a' must hold numbers of at least 0"),
-        (
-            {"roles": Roles("kind", time="text")},
-            "--time-column: 'x0' in 'text' is neither a date nor a number",
-        ),
+        ({"target": "kinds"}, "--target: there is no column 'kinds'; did you mean 'kind'?"),
+        ({"group": "C"}, "--group-column: there is no column 'C'"),
+        ({"time": "kind"}, "--time-column: the column 'kind' is already used by --target"),
+        ({"weight": "text"}, "--weight-column: 'text' must hold numbers of at least 0"),
+        ({"weight": "a"}, "--weight-column: 'a' must hold numbers of at least 0"),
+        ({"time": "text"}, "--time-column: 'x0' in 'text' is neither a date nor a number"),
         ({"keep": ["nothing"]}, "--keep: there is no column 'nothing'"),
     ],
 )
-def test_bad_roles_are_told(arguments, message):
-    frame = table(text=[f"x{i % 4}" for i in range(ROWS)])
+def test_bad_roles_are_told(loaded, arguments, message):
     with pytest.raises(TableError, match=message):
-        split_target(frame, **{"roles": Roles("kind"), **arguments})
+        loaded(more={"text": [f"x{i % 4}" for i in range(ROWS)]}, **arguments)
 
 
-def test_columns_with_roles_are_no_features_and_time_sorts():
+def test_columns_with_roles_are_no_features_and_time_sorts(loaded):
     days = pd.Series(pd.date_range("2024-01-01", periods=ROWS)).sample(frac=1.0, random_state=0)
-    frame = table(day=days.dt.strftime("%d.%m.%Y").tolist(), who=[i // 3 for i in range(ROWS)], w=1.5)
-    split = split_target(frame, Roles("kind", group="who", time="day", weight="w"))
+    more = {"day": days.dt.strftime("%d.%m.%Y").tolist(), "who": [i // 3 for i in range(ROWS)], "w": 1.5}
+    split = loaded(more=more, group="who", time="day", weight="w")
     assert list(split.features.columns) == ["a", "b"]
     assert split.weights.sum() == 1.5 * ROWS
-    sorted_days = pd.to_datetime(frame.loc[split.features.index, "day"], format="%d.%m.%Y")
-    assert sorted_days.is_monotonic_increasing
+    order = pd.to_datetime(pd.Series(more["day"])[split.features.index], format="%d.%m.%Y")
+    assert order.is_monotonic_increasing
     assert split.groups.index.equals(split.target.index)
     half = split.rows(np.arange(30))
     assert len(half.features) == len(half.target) == len(half.groups) == len(half.weights) == 30
 
 
-def test_rows_without_a_role_are_left_out_and_told():
-    frame = table(who=[None if i < 5 else i % 3 for i in range(ROWS)])
-    split = split_target(frame, Roles("kind", group="who"))
-    assert len(split.target) == ROWS - 5
-    assert "5 rows without a group were left out" in split.notes
+def test_row_numbers_are_seen_before_rows_without_a_target_are_excluded(loaded):
+    kind = [None if i % 3 == 0 else "yes" if i % 2 else "no" for i in range(ROWS)]
+    split = loaded(more={"kind": kind, "step": np.arange(ROWS) * 1.0, "mixed": RNG.permutation(ROWS)})
+    assert split.excluded == {"step": "likely identifiers", "mixed": "likely identifiers"}
+    assert len(split.target) == 40
+    assert "20 rows without a target were excluded" in split.notes
 
 
-@pytest.mark.parametrize(("no", "yes"), [("nein", "ja"), ("Nein", "Ja"), ("non", "oui"), ("no", "si")])
-def test_yes_is_positive_in_other_languages(no, yes):
-    assert split_target(table(kind=[yes, no] * 30), Roles("kind")).classes == (no, yes)
+def test_infinite_numbers_are_missing_and_told(tmp_path):
+    values = "".join(f"{'inf' if i % 2 else i + 0.5},{i * 0.3},{i % 2}\n" for i in range(40))
+    (tmp_path / "table.csv").write_text(f"a,b,kind\n{values}")
+    split = load_table(tmp_path / "table.csv", "kind")
+    assert split.features["a"].isna().sum() == 20
+    assert "infinite or too large numbers count as missing in 'a' (20 rows)" in split.notes
+    (tmp_path / "table.csv").write_text(f"a,b,kind\n{'9' * 400},1.5,0\n{values}")
+    assert load_table(tmp_path / "table.csv", "kind").features["a"].isna().sum() == 21
 
 
-def test_free_text_is_no_target():
+@pytest.mark.parametrize("kind", ["csv", "xlsx"])
+def test_two_columns_with_the_name_of_the_target_are_an_error(kind, tmp_path):
+    path = tmp_path / f"table.{kind}"
+    frame = pd.DataFrame(RNG.normal(size=(ROWS, 4)))
+    frame.columns = ["a", "y", "b", " y"]
+    frame.to_csv(path, index=False) if kind == "csv" else frame.to_excel(path, index=False)
+    with pytest.raises(TableError, match="--target: several columns are named 'y'; rename all but one"):
+        load_table(path, "y")
+    assert "y.1" in load_table(path, "a").features
+
+
+def test_free_text_is_no_target(loaded):
     texts = [f"the parcel {i} came on day {i % 7}" for i in range(ROWS)]
-    with pytest.raises(
-        TableError, match="the target 'kind' has 60 different texts in 60 rows, such as 'the par"
-    ):
-        split_target(table(kind=texts), Roles("kind"))
+    message = "the target 'kind' has 60 different texts in 60 rows, such as 'the par"
+    with pytest.raises(TableError, match=message):
+        loaded(more={"kind": texts})
 
 
-def test_columns_that_repeat_another_are_left_out_unless_kept():
-    frame = table()
-    frame = frame.assign(twin=frame["a"], word=["x", "y"] * 30, words=["x", "y"] * 30, b2=frame["b"] + 1e-12)
-    split = split_target(frame, Roles("kind"))
-    assert split.left_out == {"twin": "the same values as 'a'", "words": "the same values as 'word'"}
-    assert "left out, with the same values as 'a': 'twin' (--keep to use)" in split.notes
-    assert "twin" in split_target(frame, Roles("kind"), keep=["twin"]).features
-    assert "twin" in split_target(frame, Roles("kind"), forbidden=["a"]).features
+def test_doubtful_columns_are_excluded_unless_kept(loaded):
+    odd = {"id": range(ROWS), "same": 1, "nothing": None, "lists": [[1]] * ROWS}
+    split = loaded(more=odd)
+    assert split.excluded == {
+        "id": "likely identifiers",
+        "same": "constant",
+        "nothing": "empty",
+        "lists": "neither numbers nor text",
+    }
+    assert "excluded as likely identifiers: 'id' (--keep to use)" in split.notes
+    assert list(loaded(more=odd, keep=["id"]).features) == ["a", "b", "id"]
 
 
-def test_doubtful_columns_are_left_out_unless_kept(tmp_path):
-    frame = table(id=range(ROWS))
-    split = split_target(frame, Roles("kind"))
-    assert split.left_out == {"id": "what looks like identifiers"}
-    assert "id" in split_target(frame, Roles("kind"), keep=["id"]).features
-    frame.to_csv(tmp_path / "table.csv", index=False)
-    assert list(load_table(tmp_path / "table.csv", "kind", keep=["id"]).features.columns) == ["a", "b", "id"]
+def test_large_tables_are_refused(read, monkeypatch):
+    content = "a,b\n" + "1,2\n" * 100
+    monkeypatch.setattr(reading, "MAX_CELLS", 100)
+    with pytest.raises(TableError, match="has more than 100 cells"):
+        read(content)
+    monkeypatch.setattr(reading, "MAX_BYTES", 100)
+    for name, packed in (("table.csv", content.encode()), ("table.csv.gz", gzip.compress(content.encode()))):
+        with pytest.raises(TableError, match="has more than 100 bytes"):
+            read(packed, name)

@@ -3,10 +3,10 @@
 import argparse
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from dagsearch._internal.checks import LARGEST_WHOLE, is_budget
 from dagsearch._internal.texts import shown
@@ -20,16 +20,25 @@ Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 
 def add_run(parser: argparse.ArgumentParser, several: bool = False) -> None:
-    """Add the options that name a run, or ``several``."""
-    where = "file with the run, or postgresql://…"
+    """Add the arguments that name a stored run, or ``several``."""
+    about: dict[str, Any] = {"metavar": "RUN", "help": "file with the run, or postgresql://…"}
     if several:
-        parser.add_argument("storages", nargs="+", metavar="RUN", help=where)
-        parser.add_argument(
-            "--name", help="show only the run with this name (default: all runs of a database)"
-        )
+        parser.add_argument("storages", nargs="+", **about)
     else:
-        parser.add_argument("storage", metavar="RUN", help=where)
-        parser.add_argument("--name", help="name of the run, if the database has several")
+        parser.add_argument("storage", **about)
+    parser.add_argument("--name", help="name of the run, if the database has several")
+
+
+def add_storage(parser: argparse.ArgumentParser) -> None:
+    """Add the options of a command that stores its run."""
+    where = "store every evaluation in this file or at postgresql://…, or continue the run there"
+    parser.add_argument("--storage", metavar="RUN", help=where)
+    parser.add_argument("--name", help="name of the run, if the database has several")
+
+
+def add_seed(parser: argparse.ArgumentParser) -> None:
+    """Add the option of a command that draws random numbers."""
+    parser.add_argument("--seed", type=int, default=0, help="random seed (default: %(default)s)")
 
 
 @contextmanager
@@ -80,16 +89,6 @@ def check_folder(folder: Path) -> None:
     except OSError as error:
         reason = error.strerror or str(error)
         raise type(error)(f"--out: no files can be written to the folder {folder} ({reason})") from error
-
-
-def check_output(folder: Path, names: Sequence[str], force: bool) -> None:
-    """Check the folder, and raise ``OSError`` if one of the files is there and ``force`` is not given."""
-    check_folder(folder)
-    there = [name for name in names if (folder / name).exists()]
-    if there and not force:
-        raise FileExistsError(
-            f"--out: {folder / there[0]} exists; give another folder, or --force to replace it"
-        )
 
 
 def failed(command: str, error: Exception) -> int:

@@ -7,44 +7,28 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dagsearch.cli.common import failed
+from dagsearch.cli.common import Commands, failed
 
 if TYPE_CHECKING:
     import pandas
-
-    from dagsearch.cli.common import Commands
 
 _CUSTOMERS = 600
 _WORDS = ("the", "service", "was", "good", "bad", "slow", "and", "I", "will", "come", "again", "never")
 
 
-_WRITERS: "dict[str, Callable[[pandas.DataFrame, Path], None]]" = {
-    ".csv": lambda table, file: table.to_csv(file, index=False),
-    ".tsv": lambda table, file: table.to_csv(file, index=False, sep="\t"),
-    ".xlsx": lambda table, file: table.to_excel(file, index=False),
-    ".parquet": lambda table, file: table.to_parquet(file, index=False),
-}
-
-
-def add_parser(commands: "Commands") -> None:
+def add_parser(commands: Commands) -> None:
     """Add ``example``."""
     example = commands.add_parser(
         "example",
         help="write a table to try 'dagsearch select' with",
         description=(
-            "Write a table. cancer: 30 measurements of cells, and the diagnosis (from scikit-learn). shop: "
-            "made-up customers, messy as such tables are, and whether each has left."
+            "Write a CSV table. cancer: 30 measurements of cells and the diagnosis. digits: the 64 pixels of "
+            "'dagsearch demo' and the digit. shop: made-up customers, messy as such tables are, and whether "
+            "each has left."
         ),
     )
-    example.add_argument("name", choices=("cancer", "shop"))
-    example.add_argument(
-        "file",
-        nargs="?",
-        type=Path,
-        metavar="FILE",
-        help="a .csv, .tsv, .xlsx or .parquet file (default: NAME.csv)",
-    )
-    example.add_argument("--force", action="store_true", help="replace the file if it exists")
+    example.add_argument("name", choices=sorted(TABLES))
+    example.add_argument("file", nargs="?", type=Path, metavar="FILE", help="new file (default: NAME.csv)")
     example.set_defaults(run=run)
 
 
@@ -52,18 +36,14 @@ def run(options: argparse.Namespace) -> int:
     """Write the table; returns the exit code."""
     file = options.file or Path(f"{options.name}.csv")
     try:
-        if file.exists() and not options.force:
-            raise FileExistsError(f"{file} exists; give another name, or --force to replace it")
-        write = _WRITERS.get(file.suffix.lower())
-        if write is None:
-            known = ", ".join(sorted(_WRITERS))
-            raise ValueError(f"{file}: a table is written to a file whose name ends in one of {known}")
-        table = cancer() if options.name == "cancer" else shop()
-        write(table, file)
+        table = TABLES[options.name]()
+        table.to_csv(file, index=False, mode="x")
     except ImportError as error:
         missing = f"tables need other packages ({error}): pip install 'dagsearch[select]'"
         return failed("example", ModuleNotFoundError(missing))
-    except (OSError, ValueError) as error:
+    except FileExistsError:
+        return failed("example", FileExistsError(f"{file} exists; give another name"))
+    except OSError as error:
         return failed("example", error)
     print(f"wrote {file}: {len(table)} rows, {len(table.columns)} columns")
     return 0
@@ -77,6 +57,14 @@ def cancer() -> "pandas.DataFrame":
     kinds = np.array(["malignant", "benign"])
     table: pandas.DataFrame = data.data.assign(diagnosis=kinds[data.target])
     return table
+
+
+def digits() -> "pandas.DataFrame":
+    """Handwritten digits, the images of ``dagsearch demo``."""
+    from sklearn.datasets import load_digits
+
+    table: pandas.DataFrame = load_digits(as_frame=True).frame
+    return table.rename(columns={"target": "digit"})
 
 
 def shop() -> "pandas.DataFrame":
@@ -114,3 +102,7 @@ def shop() -> "pandas.DataFrame":
     table.loc[rng.random(len(table)) < 0.08, "age"] = "N/A"
     table.loc[rng.random(len(table)) < 0.05, "basket"] = np.nan
     return table
+
+
+TABLES: "dict[str, Callable[[], pandas.DataFrame]]" = {"cancer": cancer, "digits": digits, "shop": shop}
+"""What the command can write, by name."""

@@ -1,7 +1,6 @@
 """``dagsearch report``: a page about searches, from their runs."""
 
 import argparse
-from collections.abc import Sequence
 from pathlib import Path
 
 from dagsearch.cli.common import Commands, add_run, failed
@@ -24,7 +23,6 @@ def add_parser(commands: Commands) -> None:
     )
     add_run(report, several=True)
     report.add_argument("--out", type=Path, required=True, metavar="PAGE", help="HTML file to write")
-    report.add_argument("--force", action="store_true", help="replace a file that is not such a page")
     report.set_defaults(run=run)
 
 
@@ -33,7 +31,7 @@ def run(options: argparse.Namespace) -> int:
     from dagsearch.report.report import Report
 
     try:
-        _check_replaceable(options.out, options.storages, options.force)
+        _check_replaceable(options.out)
         path = Report.of_runs(*options.storages, name=options.name).write(options.out)
     except (StorageError, OSError) as error:
         return failed("report", error)
@@ -41,17 +39,15 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _check_replaceable(page: Path, storages: Sequence[str], force: bool) -> None:
-    """Raise ``OSError`` if the page would replace a run, or a file that is not an earlier page."""
+def _check_replaceable(page: Path) -> None:
+    """Raise ``OSError`` if the page would replace a file that is not an earlier page."""
     if not page.parent.is_dir():
         raise FileNotFoundError(f"--out: the folder {page.parent} does not exist; make it first")
     if page.is_dir():
         raise IsADirectoryError(f"--out: {page} is a folder; name a file in it, such as {page / 'page.html'}")
     if not page.exists():
         return
-    if any(Path(storage).exists() and page.samefile(storage) for storage in storages):
-        raise FileExistsError(f"--out: {page} is the run itself; give the page another name")
     with page.open("rb") as file:
         is_page = file.read(len(_BEGINNING)).lower() == _BEGINNING
-    if not is_page and not force:
-        raise FileExistsError(f"--out: {page} exists and is not a page; give another name, or --force")
+    if not is_page:
+        raise FileExistsError(f"--out: {page} exists and is not a page; give another name")

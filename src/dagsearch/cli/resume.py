@@ -6,7 +6,6 @@ from typing import Any
 
 from dagsearch.cli.common import Commands, add_run, failed, opened_run, positive
 from dagsearch.cli.imports import imported
-from dagsearch.cli.select import add_output, resume_selection
 from dagsearch.costly.step_search import StepSearch
 from dagsearch.errors import DagSearchError, StorageError
 from dagsearch.functions import minimized, turned
@@ -30,44 +29,28 @@ def add_parser(commands: Commands) -> None:
         "resume",
         help="continue a stored search",
         description=(
-            "Continue a search exactly where it was interrupted, or take part in it while it runs. A run of "
-            "'dagsearch select' names its data; for any other run give --problem."
+            "Continue a search exactly where it was interrupted, or take part in it while it runs. To "
+            "continue a selection, run 'dagsearch select' again."
         ),
     )
     add_run(resume)
-    resume.add_argument(
-        "--problem",
-        metavar="MODULE:NAME",
-        help=PROBLEM,
-    )
+    resume.add_argument("--problem", required=True, metavar="MODULE:NAME", help=PROBLEM)
     resume.add_argument(
         "--budget",
         type=positive,
         help="total number of evaluations, including those so far (default: that of the interrupted run)",
     )
-    resume.add_argument(
-        "--jobs", type=positive, help="number of evaluations at once (default: 1; for select: as before)"
-    )
-    selection = resume.add_argument_group(
-        "for runs of 'dagsearch select'",
-        "Python code and schedulers that the run names are used only if they are confirmed here.",
-    )
-    selection.add_argument("--estimator", metavar="NAME", help="confirm the run's estimator")
-    selection.add_argument("--cv", metavar="PATH", help="confirm the run's splitter")
-    selection.add_argument("--cluster", metavar="ADDRESS", help="Dask scheduler to score on")
-    add_output(selection)
+    resume.add_argument("--jobs", type=positive, help="number of evaluations at once (default: 1)")
     resume.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Continue, by ``dagsearch select`` if it began the run; returns the exit code."""
+    """Continue; returns the exit code."""
     try:
         with opened_run(options) as (database, header):
             record = Record.of(database, header)
-        if record.request:
-            return resume_selection(options, dict(record.request))
-        if options.problem is None:
-            raise ValueError("the run does not hold its problem: give --problem module:name")
+        if record.selection:
+            raise ValueError("a selection is continued by the command or script that began it: run it again")
         problem = imported_problem(options.problem)
         if inspect.isfunction(problem):
             problem = FunctionProblem(problem)

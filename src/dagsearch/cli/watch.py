@@ -10,8 +10,6 @@ from contextlib import closing
 from dagsearch.cli.common import Commands, add_run, failed, printable
 from dagsearch.errors import StorageError
 
-# How much the page's server lowers its priority, so that a search on the same cores is not slower.
-_NICE = 10
 # Bytes of the smallest SQLite database; what has fewer looks empty to SQLite.
 _SMALLEST = 512
 # Seconds between two looks for a run that does not exist yet.
@@ -54,8 +52,6 @@ def run(options: argparse.Namespace) -> int:
     except ModuleNotFoundError as error:
         missing = ModuleNotFoundError(f"{error.name} is missing: pip install 'dagsearch[watch]'")
         return failed("watch", missing)
-    if hasattr(os, "nice"):  # not on Windows
-        os.nice(_NICE)
     try:
         for storage in options.storages:
             _wait_for(storage, options.name)

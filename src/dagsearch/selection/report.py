@@ -307,11 +307,16 @@ def _signal(content: Mapping[str, Any]) -> bool | None:
     none = _compared(content, _NONE)
     if none is not None:
         found.append((result["holdout_score"], result["holdout_interval"], none["holdout_score"]))
-    return is_better(
+    better = is_better(
         [(score, interval[0], none) for score, interval, none in found if None not in (interval, none)]
     )
+    if content["settings"].get("scoring") == "accuracy" and (result["baseline"] or 0.0) > _MAJORITY:
+        return better or None  # most rows are of one class: accuracy can be no higher, whatever is known
+    return better
 
 
+# Accuracy without any feature from which on accuracy cannot tell that nothing predicts the target.
+_MAJORITY = 0.8
 # Names of comparisons.
 _NONE, _ALL, _RANKED = "no features", "all features", "by univariate score"
 
@@ -333,7 +338,8 @@ def headline(content: Mapping[str, Any]) -> str:
     if content["leaks"]:
         names = ", ".join(map(repr, content["leaks"]))
         first = (
-            f"Suspected leak: {names} alone determines the target; forbid it if it is known only afterwards. "
+            f"Suspected leak: {names} alone predicts the target almost perfectly; forbid it if it is known "
+            "only after the target. "
         )
     if result["signal"] is False:
         rows = data["rows"] + (data["holdout_rows"] or 0)

@@ -1,26 +1,29 @@
 """Columns that are poor features for any estimator: identifiers, dates, free text, leaks of the target."""
 
 import re
-from typing import TYPE_CHECKING, Any
+from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dagsearch._internal.typing import IntArray
+from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.tables.clean import is_text
 
 if TYPE_CHECKING:
     import pandas
 
-# Fewer rows say nothing about what a column is.
-_MIN_ROWS = 20
+# Fewer rows say nothing about what a column is, fewer rows of a class nothing about leaks.
+_MIN_ROWS, _MIN_OF_CLASS = 20, 10
 # Values of a column that are looked at.
 _SAMPLE = 1000
-# Share of the values that must look like a date, or be unlike all others.
+# Share of the values that must look like a date, be unlike all others, or lie without gaps.
 _NEARLY_ALL = 0.95
 # Free text: mean number of words, and share of the rows whose text is unlike all others.
 _WORDS, _DISTINCT_TEXTS = 4, 0.5
-# Rank correlation with the target from which on a column counts as a leak.
-_LEAK = 0.99999
+# Score of one column, R² or AUC, from which on it counts as a suspected leak.
+_LEAK = 0.99
+# The squared rank correlation that it then has at least; a single outlier can make R² large.
+_ORDERED = 0.9
 _ID_NAME = re.compile(
     r"(?i:(.*[_\s.-])?(id|uuid|guid|key|index|idx|no|nr|number|rownames?)|unnamed: \d+)|.*[a-z]I[dD]"
 )
@@ -32,48 +35,20 @@ _DATE = re.compile(
 
 
 def suspicion(column: "pandas.Series") -> str | None:
-    """Why a column is left out of the features: ``dates``, ``free text``, ``identifiers``, or ``None``.
+    """Why a column is a doubtful feature: ``dates``, ``free text``, ``identifiers``, or ``None``.
 
     Parameters
     ----------
     column : pandas.Series
-        Numbers or text.
+        Numbers or text; all rows of the table.
     """
     values = column.dropna()
-    if looks_like_dates(values):
+    if _are_dates(values):
         return "dates"
     if len(values) < _MIN_ROWS:
         return None
-    if is_text(column) or str(column.dtype) == "category":
-        return _text_suspicion(values)
-    return "identifiers" if _are_identifiers(column, str(column.name)) else None
-
-
-def looks_like_dates(values: "pandas.Series") -> bool:
-    """Whether values are times, or text that is written like dates."""
-    import pandas
-
-    if values.dtype.kind == "M":
-        return True
-    if not len(values):
-        return False
-    sample = values.iloc[:_SAMPLE]
-    if values.dtype.kind in "iu":
-        return bool(((sample >= 19000101) & (sample <= 21001231)).all()) and _share(
-            pandas.to_datetime(sample.astype(str), format="%Y%m%d", errors="coerce").notna()
-        )
-    if not is_text(values):
-        return False
-    return _share(
-        sample.map(lambda value: isinstance(value, str) and _DATE.fullmatch(value.strip()) is not None)
-    )
-
-
-def _share(holds: "pandas.Series") -> bool:
-    return bool(holds.mean() >= _NEARLY_ALL)
-
-
-def _text_suspicion(values: "pandas.Series") -> str | None:
+    if not is_text(column) and str(column.dtype) != "category":
+        return "identifiers" if _are_identifiers(column, str(column.name)) else None
     distinct = values.nunique() / len(values)
     words = values.iloc[:_SAMPLE].map(lambda value: len(str(value).split())).mean()
     if words >= _WORDS and distinct >= _DISTINCT_TEXTS:
@@ -81,68 +56,101 @@ def _text_suspicion(values: "pandas.Series") -> str | None:
     return "identifiers" if distinct >= _NEARLY_ALL else None
 
 
+def _are_dates(values: "pandas.Series") -> bool:
+    """Whether values are times, or are written like dates."""
+    import pandas
+
+    if values.dtype.kind == "M":
+        return True
+    sample = values.iloc[:_SAMPLE]
+    if values.dtype.kind in "iu" and sample.between(19000101, 21001231).all():
+        dates = pandas.to_datetime(sample.astype(str), format="%Y%m%d", errors="coerce").notna()
+    elif is_text(values):
+        dates = sample.astype(str).str.strip().str.fullmatch(_DATE)
+    else:
+        return False
+    return bool(len(sample)) and bool(dates.mean() >= _NEARLY_ALL)
+
+
 def _are_identifiers(column: "pandas.Series", name: str) -> bool:
-    """Whether whole numbers are all different and either count the rows or are named like identifiers."""
+    """Whether whole numbers are all different and named like identifiers, or count the rows in any order."""
     if column.isna().any() or column.dtype.kind not in "iuf":
         return False
     values = column.to_numpy(dtype=np.float64)
     if not np.all(values == np.round(values)) or len(np.unique(values)) < len(values):
         return False
-    steps = np.diff(values)
-    return _ID_NAME.fullmatch(name) is not None or bool(np.all(steps == steps[0]))
+    counts = len(values) >= _NEARLY_ALL * (np.ptp(values) + 1.0) or len(set(np.diff(values))) == 1
+    return counts or _ID_NAME.fullmatch(name) is not None
 
 
-def leaks(features: "pandas.DataFrame", target: "pandas.Series", classification: bool) -> list[str]:
-    """Names of the columns that determine the target by themselves.
+def leaks(features: "pandas.DataFrame", target: "pandas.Series", classification: bool) -> dict[str, float]:
+    """Columns from which alone the target can be predicted almost perfectly, each with its score.
 
-    For classes: every value goes with one class, or the classes are apart in the order of the values. Missing
-    is a value, too. For numbers: the ranks are those of the target.
+    For numbers the score is R². For classes it is the AUC, of neighbouring classes in the order of the
+    column's values, or the balanced accuracy of the most frequent class for each value. Missing is a value.
     """
     if len(target) < _MIN_ROWS:
-        return []
+        return {}
+    values = target.to_numpy(dtype=np.float64)
     if classification:
-        codes = np.unique(np.asarray(target), return_inverse=True)[1]
-        if np.bincount(codes).min() < 5:
-            return []
-        return [str(name) for name in features.columns if _separates(features[name], codes)]
-    ranks = _ranks(target)
-    return [str(name) for name in features.columns if abs(_rank_correlation(features[name], ranks)) > _LEAK]
+        common = np.isin(values, np.flatnonzero(np.bincount(values.astype(int)) >= _MIN_OF_CLASS))
+        features, values = features[common], values[common]
+        if len(np.unique(values)) < 2:
+            return {}
+    score = _class_score if classification else _r_squared
+    found = {str(name): score(column, values) for name, column in features.items()}
+    return {name: one for name, one in sorted(found.items(), key=lambda item: -item[1]) if one >= _LEAK}
 
 
-def _separates(column: "pandas.Series", codes: IntArray) -> bool:
-    keys = _keys(column)
-    order = np.argsort(keys, kind="stable")
-    keys, classes = keys[order], codes[order]
-    new_value = np.concatenate([[True], keys[1:] != keys[:-1]])
-    new_class = np.concatenate([[True], classes[1:] != classes[:-1]])
-    if np.any(new_class & ~new_value):  # one value with two classes
-        return False
-    few_values = int(new_value.sum()) <= len(codes) / 3
-    ordered = not is_text(column) and int(new_class.sum()) == int(codes.max()) + 1
-    return few_values or ordered
+def _r_squared(column: "pandas.Series", target: FloatArray) -> float:
+    """R² of the column's values, or of their ranks."""
+    from scipy.stats import rankdata
+
+    if column.dtype.kind not in "iuf":
+        return 0.0
+    values = column.to_numpy(dtype=np.float64, na_value=np.nan)
+    known = np.isfinite(values)
+    values, target = values[known], target[known]
+    if known.sum() < max(_MIN_ROWS, len(known) / 2) or np.ptp(values) == 0.0 or np.ptp(target) == 0.0:
+        return 0.0
+    by_value = float(np.corrcoef(values, target)[0, 1] ** 2)
+    if by_value < _ORDERED - 0.2:  # most columns, quickly
+        return by_value
+    by_rank = float(np.corrcoef(rankdata(values), rankdata(target))[0, 1] ** 2)
+    return max(by_value, by_rank) if by_rank >= _ORDERED else by_rank
 
 
-def _keys(column: "pandas.Series") -> Any:
+def _class_score(column: "pandas.Series", classes: FloatArray) -> float:
+    keys, by_value = _keys(column), 0.0
+    kinds, codes = np.unique(classes, return_inverse=True)
+    distinct, of_value = np.unique(keys, return_inverse=True)
+    if len(distinct) <= len(keys) / 3:
+        counts = np.zeros((len(distinct), len(kinds)))
+        np.add.at(counts, (of_value, codes), 1.0)
+        right = counts.argmax(axis=1)[of_value] == codes
+        by_value = float(np.mean([right[codes == code].mean() for code in range(len(kinds))]))
+    if is_text(column):
+        return by_value
+    parts = sorted((np.sort(keys[codes == code]) for code in range(len(kinds))), key=_middle)
+    return max(by_value, min(_auc(low, high) for low, high in pairwise(parts)))
+
+
+def _middle(part: FloatArray) -> float:
+    return float(part[len(part) // 2])
+
+
+def _auc(low: FloatArray, high: FloatArray) -> float:
+    """Probability that a value of ``high`` is larger than one of ``low``, both sorted."""
+    below: IntArray = np.searchsorted(low, high, "left") + np.searchsorted(low, high, "right")
+    return float(below.mean()) / (2 * len(low))
+
+
+def _keys(column: "pandas.Series") -> FloatArray:
     """Numbers with the same order as the column's values; what is missing is largest."""
     import pandas
 
-    if column.dtype == np.float64:  # quicker, for wide tables
-        values = column.to_numpy()
-        return np.where(np.isnan(values), np.inf, values)
     if column.dtype.kind in "biuf":
-        return np.nan_to_num(column.to_numpy(dtype=np.float64, na_value=np.nan), nan=np.inf)
-    keys = pandas.factorize(column, use_na_sentinel=True)[0].astype(np.float64)
-    return np.where(keys < 0, np.inf, keys)
-
-
-def _ranks(column: "pandas.Series") -> Any:
-    ranks = column.rank().to_numpy(dtype=np.float64, na_value=np.nan)
-    return ranks - np.nanmean(ranks)
-
-
-def _rank_correlation(column: "pandas.Series", ranks: Any) -> float:
-    if column.dtype.kind not in "iuf" or column.isna().any():
-        return 0.0
-    own = _ranks(column)
-    scale = float(np.sqrt((own**2).sum() * (ranks**2).sum()))
-    return float(own @ ranks) / scale if scale > 0.0 else 0.0
+        keys: FloatArray = column.to_numpy(dtype=np.float64, na_value=np.nan)
+        return np.where(np.isnan(keys), np.inf, keys)
+    codes = pandas.factorize(column)[0].astype(np.float64)
+    return np.where(codes < 0, np.inf, codes)

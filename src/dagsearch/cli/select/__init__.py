@@ -1,98 +1,159 @@
 """``dagsearch select``: choose features of a table, compare, and write a report."""
 
 import argparse
+import json
 import sys
-from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from dagsearch.cli.common import check_output, failed
-from dagsearch.cli.select.options import Request, add_options
+from dagsearch.cli.common import Commands, add_seed, add_storage, check_folder, failed, positive
 from dagsearch.errors import DagSearchError
 
-if TYPE_CHECKING:
-    from dagsearch.cli.common import Commands
-
-FILES = ("result.json", "history.csv", "report.html")
-"""Files that ``--out`` writes."""
+_FILES = ("result.json", "history.csv", "report.html")
 
 
-def add_parser(commands: "Commands") -> None:
+def add_parser(commands: Commands) -> None:
     """Add ``select``."""
     select = commands.add_parser(
         "select",
-        help="choose the features of a table with which an estimator predicts best",
+        help="choose the columns of a table from which an estimator predicts best",
         description=(
-            "Choose K columns of a table from which an estimator predicts the target best, scoring subsets "
-            "by cross-validation. Prints the chosen columns and compares their score with that of all "
-            "columns, of the columns that are best one by one, and of forward selection if the budget "
-            "covers it, also on held-out rows."
+            "Choose the columns of a table from which an estimator predicts the target best, by "
+            "cross-validation. Prints the chosen columns and compares their score with that of no columns, "
+            "all columns, the best columns by a univariate test, and forward selection if the budget covers "
+            "it, also on held-out rows."
         ),
         epilog=(
             "Exit code 0: done. 1: bad input, 2: bad usage, with a message on standard error. 130: "
-            "interrupted; the results so far are still printed and written, and a stored run can be resumed."
+            "interrupted; the results so far are still printed and written. With --storage, the same command "
+            "continues a run that was interrupted."
         ),
     )
-    add_options(select)
-    add_output(select)
+    add = select.add_argument
+    add("data", metavar="DATA", help="a .csv, .csv.gz, .tsv, .xlsx or .parquet file; - for standard input")
+    add("--target", required=True, metavar="COLUMN", help="column to predict")
+    add(
+        "--k",
+        type=_sizes,
+        default="auto",
+        help="number of columns to choose, a range such as 3-8, or auto for up to 20 (default: auto)",
+    )
+    add("--budget", type=positive, default=100, help="number of subsets to score (default: %(default)s)")
+    columns: dict[str, Any] = {"nargs": "+", "default": [], "metavar": "COLUMN"}
+    add("--fixed", **columns, help="always chosen")
+    add("--forbidden", **columns, help="never chosen")
+    add("--keep", **columns, help="may be chosen although they look like identifiers, dates or free text")
+    add(
+        "--estimator",
+        metavar="NAME",
+        help=(
+            "a scikit-learn estimator, also with parameters, such as 'SVC(C=3)', or the import path of an "
+            "estimator class or object (default: logistic or ridge regression). For a class, columns are "
+            "imputed, scaled and encoded first"
+        ),
+    )
+    add(
+        "--scoring",
+        help=(
+            "a scorer's name in scikit-learn (default: r2 or accuracy; roc_auc or balanced_accuracy if most "
+            "rows belong to one class)"
+        ),
+    )
+    add(
+        "--cv",
+        type=_folds,
+        default=5,
+        metavar="FOLDS",
+        help="number of folds, or module:object of a splitter (default: %(default)s)",
+    )
+    add("--group-column", metavar="COLUMN", help="rows with the same value, such as a patient, stay together")
+    add(
+        "--time-column", metavar="COLUMN", help="predict later rows from earlier ones; hold out the last rows"
+    )
+    add("--weight-column", metavar="COLUMN", help="weights of the rows")
+    add(
+        "--holdout",
+        type=_share,
+        default=0.25,
+        help="fraction of the rows to hold out; 0 for none (default: %(default)s)",
+    )
+    add("--jobs", type=positive, help="number of subsets to score at once (default: 1)")
+    add_seed(select)
+    add_storage(select)
+    add("--out", type=Path, metavar="DIR", help=f"write {', '.join(_FILES)} to this folder")
     select.set_defaults(run=run)
 
 
-def add_output(parser: "argparse.ArgumentParser | argparse._ArgumentGroup") -> None:
-    """Add the options of the files that are written."""
-    parser.add_argument(
-        "--out", type=Path, metavar="DIR", help=f"write {', '.join(FILES[:2])} and {FILES[2]} to this folder"
-    )
-    parser.add_argument("--force", action="store_true", help="replace files that exist in the folder")
+def _sizes(text: str) -> int | tuple[int, int] | str:
+    if text == "auto":
+        return text
+    least, dash, most = text.partition("-")
+    if not dash:
+        return positive(text)
+    if positive(least) > positive(most):
+        raise argparse.ArgumentTypeError(f"must be ascending, got {text!r}")
+    return positive(least), positive(most)
+
+
+def _folds(text: str) -> int | str:
+    if ":" in text or "." in text:  # the import path of a splitter
+        return text
+    if positive(text) < 2:
+        raise argparse.ArgumentTypeError(f"must be at least 2, got {text!r}")
+    return positive(text)
+
+
+def _share(text: str) -> float:
+    try:
+        share = float(text)
+    except ValueError:
+        share = -1.0
+    if not 0.0 <= share < 1.0:
+        raise argparse.ArgumentTypeError(f"must be at least 0 and less than 1, got {text!r}")
+    return share
 
 
 def run(options: argparse.Namespace) -> int:
-    """Select; returns the exit code."""
-    return _run(options, Request.of(options))
-
-
-def resume_selection(options: argparse.Namespace, noted: Mapping[str, Any]) -> int:
-    """Continue a selection for ``dagsearch resume``; ``noted`` is the request in the stored run."""
-    from dagsearch.cli.select.resumed import request_in
-
-    return _run(options, request_in(noted, options))
-
-
-def _run(options: argparse.Namespace, request: Request) -> int:
-    """Select, print what was found, and write the report."""
+    """Select, print what was found, and write the report; returns the exit code."""
     try:
         import dagsearch.sklearn  # noqa: F401 says what to install where scikit-learn is missing
-        from dagsearch.cli.select import task
         from dagsearch.cli.select.summary import summary
+        from dagsearch.cli.select.task import select
 
         if options.out is not None:
-            check_output(options.out, FILES, options.force)
-        outcome = task.select(request)
+            _check_replaceable(options.out)
+        report, interrupted = select(options)
     except KeyboardInterrupt:
-        return _interrupted(request, options.out)
+        return _interrupted(options)
     except (DagSearchError, ModuleNotFoundError, ValueError, OSError) as error:
-        return failed(options.command, error)
-    code = 0
-    written: list[Path] = []
+        return failed("select", error)
+    code, written = 0, list[Path]()
     try:
-        written = [] if options.out is None else outcome.report.write(options.out)
+        written = [] if options.out is None else report.write(options.out)
     except OSError as error:  # what was found is printed all the same
-        code = failed(options.command, error)
-    print(summary(outcome.report, outcome.notes, announced=request.progress))
+        code = failed("select", error)
+    print(summary(report))
     if written:
         print("", "wrote", *(f"  {path}" for path in written), sep="\n")
-    return _interrupted(request, options.out) if outcome.interrupted else code
+    return _interrupted(options) if interrupted else code
 
 
-def _interrupted(request: Request, out: Path | None) -> int:
-    """Say how to go on; returns the exit code."""
-    from dagsearch.cli.select.resumed import resume_command
+def _check_replaceable(folder: Path) -> None:
+    """Raise ``OSError`` unless the folder can be written to and has no such files but those of a report."""
+    check_folder(folder)
+    there = [name for name in _FILES if (folder / name).exists()]
+    try:
+        ours = not there or "dagsearch" in json.loads((folder / _FILES[0]).read_bytes())
+    except (OSError, ValueError):
+        ours = False
+    if not ours:
+        raise FileExistsError(f"--out: {folder / there[0]} is not of an earlier report; give another folder")
 
-    if request.storage is None:
-        advice = "with --storage RUN an interrupted selection can be resumed"
-    else:
-        advice = f"resume with: {resume_command(request, out)}"
-        if str(request.data) == "-":
-            advice += ", with the same table on standard input"
+
+def _interrupted(options: argparse.Namespace) -> int:
+    """Say how to continue; returns the exit code."""
+    advice = "run the same command again to continue"
+    if options.storage is None:
+        advice = "with --storage RUN, an interrupted selection can be continued"
     print(f"interrupted; {advice}", file=sys.stderr)
     return 130  # the shell's code for a process that Ctrl-C ended
