@@ -23,10 +23,10 @@ print(f"cross-validated accuracy {selector.best_score_:.3f}, 90% interval {low:.
 print(f"on held-out rows         {pipeline.score(X_test, y_test):.3f}")
 print(f"with all 30 features     {model.fit(X_train, y_train).score(X_test, y_test):.3f}")
 
-print(f"{selector.model_fit_.sentence()}; needed most:")
+print("most important:")
 for column in selector.ranking_.argsort()[:3]:
-    low, high = selector.inclusion_interval_[column]
-    print(f"  {X.columns[column]:20} {selector.inclusion_probability_[column]:.2f} ({low:.2f} to {high:.2f})")
+    low, high = selector.importance_intervals_[column]
+    print(f"  {X.columns[column]:20} {selector.importances_[column]:.4f} ({low:.4f} to {high:.4f})")
 
 written = selector.report().write(Path("report"))
 print("wrote", *written)

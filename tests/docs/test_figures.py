@@ -91,11 +91,6 @@ def test_batches_in_the_text():
     assert f"{gap.mean():+.4f} ± {gap.std(ddof=1) / np.sqrt(len(gap)):.4f} better" in page
 
 
-def test_number_of_searches_behind_the_table_of_effects():
-    rows = read_rows(RESULTS / "truth" / "pairs.csv.gz")
-    assert f"({len({row.round for row in rows})} searches each)" in text_of("docs/watching.md")
-
-
 def test_costs_and_attacks_of_storage():
     page = text_of("docs/runs.md")
     found = {

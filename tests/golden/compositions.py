@@ -200,8 +200,6 @@ COMPOSITIONS: dict[str, Callable[[], ds.Search]] = {
     "GRAVE that looks ahead": grave_that_looks_ahead,
     "selector": selected,
     "selector, range of sizes": lambda: selected(n_features_to_select=(2, 4)),
-    "selector, warm start": lambda: selected(warm_start=[[0, 1, 2, 3], [6, 9, 11, 12]]),
-    "selector, known scores": lambda: selected(warm_start={(0, 1, 2, 3): 0.7, (6, 9, 11, 12): 0.9}),
     "selector, two workers": lambda: selected(n_jobs=2, budget=20),
 }
 

@@ -183,7 +183,7 @@ def test_show_and_the_page_tell_of_steps(tmp_path, make, capsys):
     assert len(view["best_leaf"]) == len(result.best_path)
     assert main(["show", str(path), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["evaluations"] == 60
-    assert "best reward" in result.report()._repr_html_()
+    assert "after 60 evaluations" in result.report()._repr_html_()
 
 
 def test_progress_and_stop_rules():

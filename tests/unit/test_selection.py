@@ -207,7 +207,7 @@ def test_a_result_shows_itself_in_a_notebook():
             return float(leaf.count("<b>"))
 
     shown = ds.search(Letters(), budget=8, seed=0)._repr_html_()
-    assert "best reward" in shown
+    assert "after 8 evaluations" in shown
     assert "<svg" in shown
     assert "&lt;b&gt;, &lt;b&gt;, &lt;b&gt;" in shown
     assert "<b>" not in shown
