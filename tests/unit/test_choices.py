@@ -1,5 +1,6 @@
-"""Choices, orders and sequences: the problems, and their states as arrays."""
+"""Named choices, subsets, orders and sequences: the problems, and their states as arrays."""
 
+import itertools
 import json
 import math
 import pickle
@@ -9,10 +10,10 @@ import numpy as np
 import pytest
 
 import dagsearch as ds
-from dagsearch.problems import Choices, Orders, Prefix, Sequences, Subsets
+from dagsearch.problems import Choices, Chosen, Decision, Orders, Prefix, Sequences, Subsets
 from dagsearch.space import Space
 from dagsearch.space.moves import moves_in
-from dagsearch.storage.encoding import note_to_json
+from dagsearch.storage.encoding import StateCodec, note_to_json
 from dagsearch.testing import check_problem
 from support.small import all_states, leaves_of
 
@@ -27,7 +28,7 @@ def described(chosen):
     return len(str(sorted(chosen.items(), key=str)))
 
 
-def conditional():
+def conditional(reward=described, allowed=None):
     return Choices(
         {
             "scaler": ["none", "standard"],
@@ -37,13 +38,22 @@ def conditional():
             "leaves": lambda chosen: range(1, chosen["depth"] + 1) if "depth" in chosen else None,
             "seed": [0, 1],
         },
-        described,
+        reward,
+        allowed,
     )
 
 
 PROBLEMS = {
     "choices": lambda: Choices({"a": [1, 2, 3], "b": ["x", "y"], "c": [None, (1, 2), 0.5]}, described),
     "conditional choices": conditional,
+    "choices, one allowed": lambda: Choices(
+        {"a": [1, 2, 3], "b": ["x", "y"]},
+        described,
+        lambda c: type(c) is dict and c["a"] == 3 and c["b"] == "x",
+    ),
+    "conditional, allowed": lambda: conditional(
+        allowed=lambda c: c.get("leaves", 0) + c["seed"] <= 3 and c.get("C", 0.0) * c["seed"] <= 1
+    ),
     "order": lambda: Orders("abcde", reward=lambda order: order.index("c")),
     "selection": lambda: Orders("abcde", reward=len, length=3),
     "order, before": lambda: Orders("abcde", len, before=["ab", "ac", "cd"]),
@@ -171,18 +181,6 @@ def test_a_stored_run_does_not_continue_with_a_reward_that_says_it_has_other_dat
     assert len(ds.search(make(Reward(1)), budget=3, seed=0, storage=tmp_path / "j").history) == 3
 
 
-@KINDS
-def test_a_stored_run_resumes(make, tmp_path):
-    whole = ds.search(make(), budget=12, seed=1)
-    ds.search(make(), budget=6, seed=1, storage=tmp_path / "j")
-    resumed = ds.search(make(), budget=6, seed=1, storage=tmp_path / "j")
-    assert len(resumed.history) == 6
-    search = ds.Search.resume(tmp_path / "j", make())
-    result = search.run(6)
-    assert len(result.history) == 12
-    assert len({e.leaf for e in result.history}) == len({e.leaf for e in whole.history}) == 12
-
-
 def rows(problem, leaves):
     return {tuple(row) for row in problem.coding.codes(list(leaves)).tolist()}
 
@@ -240,24 +238,6 @@ def test_neighbours_of_subsets_have_one_choice_added_dropped_or_exchanged(kind):
         assert found(problem, leaf) == {tuple(other) for other in near.tolist()}
 
 
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"n": "abc", "k": 4}, "k must be a whole number between 1 and 3"),
-        ({"n": "abc", "k": (2, 1)}, "or a pair of the smallest and the largest number"),
-        ({"n": "abc", "k": 2, "allowed": 3}, "allowed must be a function of a complete subset, got 3"),
-        ({"n": "aba", "k": 2}, "names contain 'a' twice"),
-        ({"n": 5, "k": 2, "reward": 3}, "reward must be a function of a leaf, got 3"),
-        ({"n": 0.5, "k": 2}, "whole number of at least 1, or a list of names"),
-        ({"n": 5, "k": 0}, "k must be"),
-        ({"n": 5, "k": 2.7}, "k must be a whole number"),
-    ],
-)
-def test_subsets_that_cannot_be_are_refused_by_name(settings, message):
-    with pytest.raises(ValueError, match=message):
-        Subsets(**{"reward": len, **settings})
-
-
 @KINDS
 def test_every_leaf_can_be_told_as_a_person_writes_it(make):
     problem = make()
@@ -278,42 +258,17 @@ def test_a_complete_subset_is_a_frozenset_and_storage_holds_a_sorted_list():
     assert note_to_json({"chosen": frozenset("cab")}) == {"chosen": ["a", "b", "c"]}
 
 
-@pytest.mark.parametrize(
-    "kind", ["capacity", "capacity, one size", "exclude", "letters allowed", "free, allowed"]
-)
+@pytest.mark.parametrize("kind", [kind for kind in PROBLEMS if Space(PROBLEMS[kind]()).allowed is not None])
 def test_only_what_is_allowed_is_evaluated_and_all_of_it(kind):
     problem = PROBLEMS[kind]()
     leaves = set(leaves_of(problem))
     assert len(leaves) < len([state for state in all_states(problem) if not problem.actions(state)])
     for search in (ds.Search.default(problem, initial=4, seed=0), ds.Search.paper(problem, seed=0)):
-        told = list(search.steps(len(leaves) // 2))
+        told = list(search.steps(max(len(leaves) // 2, 1)))
         assert all(problem.allowed(evaluation.leaf) for evaluation in told)
     result = ds.search(PROBLEMS[kind](), budget=1000, seed=0)
     assert result.stopped == "exhausted"
     assert {evaluation.leaf for evaluation in result.history} == leaves
-
-
-def test_what_is_not_allowed_cannot_be_told():
-    search = ds.Search.default(Subsets(6, 3, len, allowed=fits), seed=0)
-    with pytest.raises(ds.ProblemError, match="is not allowed"):
-        search.tell({3, 4, 5}, 1.0)
-    with pytest.raises(ds.ProblemError, match=r"known\[0\]: .* is not allowed"):
-        ds.search(Subsets(6, 3, len, allowed=fits), 3, known=[({3, 4, 5}, 1.0)])
-    assert search.tell({0, 1, 2}, 1.0).leaf == {0, 1, 2}
-
-
-def test_where_hardly_anything_is_allowed_an_error_says_to_write_actions():
-    tried = []
-
-    def allowed(chosen):
-        tried.append(chosen)
-        return False
-
-    with pytest.raises(
-        ds.ProblemError, match=r"false for more than 10,000 random leaves .* actions\(state\)"
-    ):
-        ds.search(Subsets(30, 10, len, allowed=allowed), budget=5)
-    assert len(tried) == 10_001
 
 
 def test_items_may_be_written_as_equal_numbers_and_others_are_named():
@@ -392,14 +347,6 @@ def test_neighbours_of_orders_are_exchanged_moved_reversed_or_replaced(kind):
         assert found(problem, leaf) == rows(problem, (near & leaves) - {leaf})
 
 
-def test_an_order_that_breaks_the_precedence_cannot_be_told():
-    search = ds.Search.default(Orders(["paint", "dry", "dry"], before=[("paint", "dry")]), seed=0)
-    with pytest.raises(ds.ProblemError, match="'paint' must come before 'dry'"):
-        search.tell(("dry", "paint", "dry"), 1.0)
-    with pytest.raises(ds.ProblemError, match="of \\['paint', 'dry'\\], 'dry' 2 times"):
-        search.tell(("paint", "paint", "dry"), 1.0)
-
-
 def test_a_hundred_items_with_precedence_have_possible_neighbours():
     rng = np.random.default_rng(0)
     before = [tuple(sorted(pair)) for pair in rng.choice(100, size=(150, 2)).tolist() if pair[0] != pair[1]]
@@ -428,29 +375,6 @@ def test_few_neighbours_are_drawn_from_all_of_them(make):
     assert all(abs(drawn.count(one) - expected) < 5 * math.sqrt(expected) + 1 for one in near)
 
 
-def test_orders_and_sequences_that_cannot_be_are_refused():
-    for make, message in [
-        (lambda: Orders([1, [1]], len), r"items contain \[1\], which is not hashable"),
-        (lambda: Orders("abc", before=["ab", "bc", "ca"]), "'a' before 'b' before 'c' before 'a'|'b' before"),
-        (lambda: Orders("abc", before=["aa"]), "before has a cycle, .* 'a' before 'a'"),
-        (lambda: Orders("abc", before=["ad"]), "before must hold pairs of items, .* got 'ad'"),
-        (lambda: Orders("abc", before=[("a",)]), r"before must hold pairs of items, .* got \('a',\)"),
-        (lambda: Orders("abc", before=[3]), "before must hold pairs of items, .* got 3"),
-        (lambda: Orders("abc", 3), "reward must be a function of a leaf, got 3"),
-        (lambda: Orders([1, 2], len, length=3), "length must be a whole number between 1 and 2"),
-        (lambda: Sequences("ab", 0, len), "length must be"),
-        (lambda: Sequences("ab", 3, len, min_length=4), "min_length must be"),
-    ]:
-        with pytest.raises(ValueError, match=message):
-            make()
-    with pytest.raises(ds.ProblemError, match="different items"):
-        Orders("abc", len).leaf(("a", "a", "b"))
-    problem = Sequences("ab", 3, len, min_length=2)
-    for bad in [("a",), ("a", "c"), "ab", Prefix(("a", "b", "a"))]:
-        with pytest.raises(ds.ProblemError, match="is not a sequence of this problem"):
-            problem.leaf(bad)
-
-
 @pytest.mark.parametrize("base", [PROBLEMS["order"], PROBLEMS["fixed"]])
 def test_a_subclass_with_other_actions_inherits_no_arrays(base):
     kind = type(base())
@@ -465,3 +389,161 @@ def test_a_subclass_with_other_actions_inherits_no_arrays(base):
     assert Space(problem).coding is None
     assert Space(problem).random_leaf is None
     assert Space(ds.as_tree(base())).coding is None
+
+
+# Named choices ------------------------------------------------------------------------------------------
+
+
+def test_neighbours_of_conditional_choices_keep_what_can_be_kept():
+    problem, rng = conditional(), np.random.default_rng(0)
+    coding, names = problem.coding, ["scaler", "model", "C", "depth", "leaves", "seed"]
+    for leaf in leaves_of(problem):
+        row = coding.codes([leaf])[0]
+        near = coding.neighbours(row, 1000, rng)
+        assert len(np.unique(near, axis=0)) == len(near)
+        assert row.tolist() not in near.tolist()
+        found = [coding.leaf_of(one) for one in near]
+        for one, other in zip(near, found, strict=True):
+            changed = [name for name in names if name in leaf and other.get(name) != leaf[name]]
+            # Only what depends on the change is another value, or is dropped.
+            assert set(changed[1:]) <= {"C", "depth", "leaves"}
+            is_likely = coding.codes([other])[0].tolist() == one.tolist()
+            assert is_likely or "leaves" in other  # whose options depend on the depth
+        assert {other["model"] for other in found} == {"svm", "tree", "mean"}
+        few = coding.neighbours(row, 3, rng)
+        assert 0 < len({tuple(one[:2]) for one in few.tolist()}) <= 3
+
+
+def test_a_name_has_the_same_place_and_categories_in_every_branch():
+    problem = conditional()
+    codes, layout = problem.coding.codes, problem.coding.layout
+    assert layout.kind == "places"
+    assert layout.categories.tolist() == [2, 3, 4, 4, 4, 2]  # three may be absent
+    tree = problem.leaf({"seed": 1, "leaves": 2, "depth": 3, "model": "tree", "scaler": "none"})
+    mean = problem.leaf({"model": "mean", "seed": 1, "scaler": "none"})
+    assert codes([tree, mean]).tolist() == [[0, 1, 3, 2, 1, 1], [0, 2, 3, 3, 3, 1]]
+    half = problem.step(problem.step(problem.root(), Decision("scaler", "none")), Decision("model", "tree"))
+    assert codes([half]).tolist() == [[0, 1, -1, -1, -1, -1]]
+    assert codes([problem.step(half, Decision("depth", 1))]).tolist() == [[0, 1, 3, 0, -1, -1]]
+
+
+def test_the_choices_are_a_mapping():
+    state = Chosen({"a": 1, "b": "x"})
+    assert state == Chosen({"b": "x", "a": 1})
+    assert hash(state) == hash(Chosen({"b": "x", "a": 1}))
+    assert state == {"a": 1, "b": "x"}
+    assert state != {"a": 1}
+    assert state != (1, "x")
+    assert dict(state) == {"a": 1, "b": "x"}
+    assert "a" in state
+    assert state.get("c") is None
+    with pytest.raises(KeyError):
+        state["c"]
+
+
+def test_the_reward_gets_a_plain_dictionary_of_what_exists():
+    seen = []
+
+    def reward(chosen):
+        seen.append(chosen)
+        return 1.0
+
+    problem = conditional(reward)
+    problem.reward(problem.leaf({"scaler": "none", "model": "mean", "seed": 0}))
+    assert seen == [{"scaler": "none", "model": "mean", "seed": 0}]
+    assert type(seen[0]) is dict
+
+
+def test_values_that_appear_later_can_be_chosen_and_count_as_undecided():
+    rare = {f"x{i}": range(10) for i in range(6)}
+    rare["y"] = lambda chosen: [0, 1] if any(chosen[f"x{i}"] for i in range(6)) else [0, 1, 2]
+    problem = Choices(rare, described)
+    assert problem.coding.layout.categories[-1] == 2
+    leaf = problem.leaf({**{f"x{i}": 0 for i in range(6)}, "y": 2})
+    assert problem.coding.codes([leaf])[0, -1] == -1
+    assert problem.decode(problem.encode(leaf)) == leaf
+
+
+def test_values_that_json_does_not_know_are_refused_when_they_are_stored():
+    for options in ([math.sin, math.cos], [math.inf, -math.inf]):
+        with pytest.raises(ds.ProblemError, match="use numbers, text, None or tuples"):
+            StateCodec(Choices({"x": options}, described))
+    problem = Choices({"a": [(1, ("b", None))], "b": lambda chosen: [True, 0.5]}, described)
+    leaf = problem.leaf({"a": (1, ("b", None)), "b": 0.5})
+    assert problem.encode(leaf) == [["a", {"tuple": [1, {"tuple": ["b", None]}]}], ["b", 0.5]]
+    assert StateCodec(problem).decode(problem.encode(leaf)) == leaf
+
+
+# What is refused ----------------------------------------------------------------------------------------
+
+BAD_PROBLEMS = [
+    (lambda: Subsets("abc", 4), "k must be a whole number between 1 and 3"),
+    (lambda: Subsets("abc", (2, 1)), "or a pair of the smallest and the largest number"),
+    (lambda: Subsets("abc", 2, allowed=3), "allowed must be a function of a complete subset, got 3"),
+    (lambda: Subsets("aba", 2), "names contain 'a' twice"),
+    (lambda: Subsets(0.5, 2), "whole number of at least 1, or a list of names"),
+    (lambda: Subsets(5, 2.7), "k must be a whole number"),
+    (lambda: Orders([1, [1]]), r"items contain \[1\], which is not hashable"),
+    (lambda: Orders("abc", before=["ab", "bc", "ca"]), "'a' before 'b' before 'c' before 'a'|'b' before"),
+    (lambda: Orders("abc", before=["aa"]), "before has a cycle, .* 'a' before 'a'"),
+    (lambda: Orders("abc", before=["ad"]), "before must hold pairs of items, .* got 'ad'"),
+    (lambda: Orders("abc", before=[3]), "before must hold pairs of items, .* got 3"),
+    (lambda: Orders([1, 2], length=3), "length must be a whole number between 1 and 2"),
+    (lambda: Sequences("ab", 0), "length must be"),
+    (lambda: Sequences("ab", 3, min_length=4), "min_length must be"),
+    (lambda: Choices({}), "at least one"),
+    (lambda: Choices({"a": []}), "options of 'a' are empty"),
+    (lambda: Choices({"a": "xyz"}), "are the text 'xyz': pass a list"),
+    (lambda: Choices({"a": {1, 2}}), "must be in an order"),
+    (lambda: Choices({"a": [1, [2]]}), r"contain \[2\], which is not hashable"),
+    (lambda: Choices({"a": [1, 2, 1.0]}), "contain 1.0 twice"),
+    (lambda: Choices({"a": 3}), "must be a list, got 3"),
+    (lambda: Choices({1: [2]}), "must be text, got 1"),
+    (lambda: Choices({"a": lambda c: c["b"], "b": [1]}), "KeyError: 'b'.*or is listed later"),
+    (lambda: Choices({"a": [1], "b": lambda c: 1 / 0}), "of 'b' for {'a': 1} failed .ZeroDivisionError"),
+    (lambda: Choices({"a": [1], "b": lambda c: [[1]]}), r"contain \[1\], which is not hashable"),
+    (lambda: Choices({"a": lambda c: itertools.count()}), "'a' are more than 50,000, or without end"),
+    (lambda: Choices({"a": [1]}, len, 3), "allowed must be a function of complete choices, got 3"),
+]
+
+
+@pytest.mark.parametrize(("make", "message"), BAD_PROBLEMS, ids=[message for _, message in BAD_PROBLEMS])
+def test_problems_that_cannot_be_are_refused_by_name(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+GOOD = {"scaler": "none", "model": "mean", "seed": 0}
+
+
+@pytest.mark.parametrize(
+    ("problem", "leaf", "message"),
+    [
+        (Subsets(6, 3, len, allowed=fits), {3, 4, 5}, "is not allowed"),
+        (Orders("abc", len), ("a", "a", "b"), "different items"),
+        (Orders("add", before=["ad"]), ("d", "a", "d"), "'a' must come before 'd'"),
+        (Orders("add", before=["ad"]), ("a", "a", "d"), r"of \['a', 'd'\], 'd' 2 times"),
+        *(
+            (Sequences("ab", 3, len, min_length=2), bad, "is not a sequence of this problem")
+            for bad in (("a",), ("a", "c"), "ab", Prefix(("a", "b", "a")))
+        ),
+        (conditional(), {**GOOD, "seed": 3}, "3 cannot be chosen for 'seed'"),
+        (conditional(), {**GOOD, "C": 1.0}, "'C' is not a choice"),
+        (conditional(), {"scaler": "none"}, "'model' .* is not chosen"),
+        (conditional(), (1, 2), r"\(1, 2\) is not a mapping from the names of choices to values"),
+        (conditional(allowed=lambda c: c["seed"]), GOOD, "allowed is false for it"),
+    ],
+)
+def test_leaves_that_cannot_be_are_refused(problem, leaf, message):
+    with pytest.raises(ds.ProblemError, match=message):
+        ds.Search.default(problem, seed=0).tell(leaf, 1.0)
+    with pytest.raises(ds.ProblemError, match=rf"known\[0\]: .*{message}"):
+        ds.search(problem, 3, known=[(leaf, 1.0)])
+
+
+def test_where_hardly_anything_is_allowed_an_error_says_to_write_actions():
+    tried = []
+    problem = Subsets(30, 10, len, allowed=lambda chosen: tried.append(chosen))
+    with pytest.raises(ds.ProblemError, match=r"more than 10,000 random leaves .* actions\(state\)"):
+        ds.search(problem, budget=5)
+    assert len(tried) == 10_001

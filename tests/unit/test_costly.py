@@ -82,17 +82,11 @@ def _gain(problem, state, to):
 @pytest.mark.parametrize("make", [BitPasses, Language])
 def test_expand_is_called_once_per_step_and_never_twice_for_the_same(make):
     problem = make(1)
+    ds.StepSearch(problem, seed=0).ask()
+    assert problem.taken == []
     result = ds.search(problem, 150, seed=0)
     assert len(problem.taken) == len(set(problem.taken)) == len(result.history) == 150
     assert result.stopped == "budget"
-
-
-@pytest.mark.parametrize("make", [BitPasses, Language])
-def test_nothing_is_expanded_before_the_first_decision(make):
-    problem = make(1)
-    search = ds.StepSearch(problem, seed=0)
-    search.ask()
-    assert problem.taken == []
 
 
 @pytest.mark.parametrize("make", [BitPasses, Language])
@@ -230,17 +224,13 @@ def test_the_usual_search_names_the_one_for_costly_steps():
 
 def test_a_prior_is_followed_from_the_first_step():
     problem = Language(0)
-    search = ds.StepSearch(problem, seed=0)
-    assert search.ask().action == int(np.argmax(problem.next(())))
+    assert ds.StepSearch(problem, seed=0).ask().action == int(np.argmax(problem.next(())))
 
-
-def test_a_prior_is_followed_where_one_can_stop_after_every_step():
     class Hinted(BitPasses):
         def prior(self, state):
             return [0.02 + 0.6 * (action == 7) for action in self.actions(state)]
 
-    search = ds.StepSearch(Hinted(0), seed=0)
-    assert search.ask().action == 7
+    assert ds.StepSearch(Hinted(0), seed=0).ask().action == 7  # one can stop after every step
 
 
 def test_how_much_a_prior_tells_is_learnt_where_one_can_stop_after_every_step():
@@ -272,23 +262,6 @@ def field_of(actions, values):
 def test_actions_that_change_nothing_are_believed_to_change_little():
     field = field_of(range(3), {0: 3.0, 1: 0.0, 2: -2.0})
     assert field.noise[2] < field.noise[4] < field.noise[0] == field.private
-
-
-def test_all_children_of_a_node_count_for_the_next_one():
-    """Every "another child" of a node has the same kind there."""
-    variances = []
-    for count in (1, 3):
-        search = ds.StepSearch(Endless(), seed=0)
-        for _ in range(count):
-            edge = search.edges.count - 1
-            assert search.edges.draw(edge)
-            search.model.grow()
-            search.model.effect.add(np.array([edge]), np.ones(1))
-        search.model.effect.update(np.arange(search.edges.kinds))
-        mean, variance = search.model.effect.at(search.edges.count - 1)
-        assert mean > 0.0
-        variances.append(variance)
-    assert variances[1] < variances[0]
 
 
 def test_beliefs_are_those_of_the_gaussian_process():
@@ -448,18 +421,6 @@ def test_settings_that_do_not_apply_are_refused():
     ]:
         with pytest.raises(ValueError, match=message):
             ds.search(BitPasses(0), 5, **settings)
-
-
-def test_a_problem_needs_expand_or_step_and_reward():
-    class Neither:
-        def root(self):
-            return 0
-
-        def actions(self, state):
-            return []
-
-    with pytest.raises(ds.ProblemError, match=r"no method step.*or, if steps are expensive.*expand"):
-        ds.search(Neither(), 5)  # type: ignore[arg-type]
 
 
 def test_tell_needs_a_pending_step():

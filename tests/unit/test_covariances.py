@@ -231,6 +231,8 @@ def test_near_items_are_alike_and_far_ones_are_not():
         (lambda: SetKernel([[1.0, 2.0], [2.0, 1.0]]), "positive semi-definite"),
         (lambda: SetKernel(linear=0.0, nonlinear=0.0), "must not both be zero"),
         (lambda: SetKernel(length=0.0), "length must be positive"),
+        (lambda: Overlap(bias=-1.0), "bias"),
+        (lambda: Overlap(private=float("nan")), "private"),
         (lambda: -1.0 * SetKernel(), "factor of a covariance must be positive"),
         (lambda: SetKernel()([frozenset()]), "not bound to a problem"),
         (lambda: SetKernel().bind(ds.problems.TicTacToe()), "needs a problem whose leaves are sets"),
@@ -261,25 +263,3 @@ def test_rows_of_sums_may_grow():
     gram = prior[np.ix_([0, 2], [0, 2])] + 0.1 * np.eye(2)
     expected = prior[:, [0, 2]] @ np.linalg.solve(gram, [1.0, -1.0])
     assert scores.mean == pytest.approx(expected)
-
-
-@pytest.mark.parametrize("covariance", [Pairwise(lambda x, y: float(len(x & y)) + 1.0), Overlap()])
-def test_search_takes_any_covariance(covariance):
-    problem = ds.problems.Subsets(8, 3, reward=lambda chosen: float(sum(chosen)))
-    result = ds.search(problem, 30, covariance=covariance, seed=0)
-    assert result.best_reward == 18.0
-
-
-def test_a_matrix_that_does_not_explain_the_rewards_counts_less():
-    """D-optimal design: experiments that are alike in their factors are not alike in what they add."""
-    factors = np.random.default_rng(0).normal(size=(30, 4))
-
-    def information(chosen):
-        rows = factors[sorted(chosen)]
-        return float(np.linalg.slogdet(rows.T @ rows + 1e-3 * np.eye(4))[1])
-
-    problem = ds.problems.Subsets(30, 6, reward=information)
-    search = ds.Search.default(problem, covariance=SetKernel(correlation(factors.T)), seed=0)
-    search.run(60)
-    own = next(p for p in search.index.scores.covariance.hyperparameters if p.name == "own share of items")
-    assert own.value > 3 * own.median

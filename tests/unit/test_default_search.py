@@ -11,7 +11,7 @@ import dagsearch as ds
 from dagsearch.covariances import SetKernel
 from dagsearch.data import Foresight
 from dagsearch.methods import default_parts
-from dagsearch.posterior import FunctionScores, WeightScores
+from dagsearch.posterior import FunctionScores
 from dagsearch.proposers import Climb, Descent, Nearby, Portfolio, Random
 from dagsearch.proposers.expansions import OneChild, default_expansion
 from dagsearch.proposers.policies import UpperConfidence
@@ -102,15 +102,6 @@ def upper_confidences(search, problem, state):
         [problem.step(state, action) for action in problem.actions(state)]
     )
     return mean + np.sqrt(variance)
-
-
-@pytest.mark.parametrize("rollout", [Greedy(0.0), Greedy(2.0)])
-def test_rollouts_never_give_a_closed_leaf(rollout):
-    problem = ds.problems.Subsets(5, 2, reward=lambda chosen: float(sum(chosen)))
-    search = descending(problem, 9)
-    for _ in range(20):
-        finished = rollout.finish(search.explored, problem.root(), np.random.default_rng(0))
-        assert finished is None or not search.index.is_closed(finished[0])
 
 
 def test_the_best_swaps_are_those_with_the_best_means():
@@ -208,13 +199,6 @@ def test_patience_stops_after_so_many_without_a_better_one():
     assert len(rewards) - 1 - int(np.argmax(rewards)) == 7
 
 
-def test_budget_and_exhaustion_are_reasons_too():
-    assert ds.search(counting(), 12, seed=0).stopped == "budget"
-    result = ds.search(ds.problems.Subsets(4, 2, reward=sum), 50, seed=0)
-    assert (result.stopped, len(result.history)) == ("exhausted", 6)
-    assert result.probability_best == 1.0
-
-
 def test_tolerance_stops_once_the_forecast_promises_less(monkeypatch):
     search = ds.Search.default(counting(), initial=5, seed=0)
     highs = iter([9.0, 5.1, 4.9])
@@ -232,12 +216,6 @@ def test_tolerance_stops_once_the_forecast_promises_less(monkeypatch):
 
 def test_without_a_forecast_tolerance_does_not_stop():
     assert ds.search(counting(), 4, tolerance=1e9, seed=0).stopped == "budget"
-
-
-@pytest.mark.parametrize("tolerance", [-1.0, float("nan"), "a"])
-def test_a_wrong_tolerance_is_refused(tolerance):
-    with pytest.raises(ValueError, match="tolerance must be finite and not negative"):
-        ds.search(counting(), 4, tolerance=tolerance)
 
 
 def test_it_is_certain_only_where_every_leaf_was_evaluated_without_noise():
@@ -350,67 +328,6 @@ def test_a_wrong_reward_can_be_taken_back(evaluations):
         search.forget(search.history[0].leaf)
 
 
-def test_the_score_model_suits_the_covariance():
-    def model(problem, **settings):
-        return type(ds.Search.default(problem, **settings).posterior.scores)
-
-    assert model(counting()) is FunctionScores
-    assert model(Bag()) is WeightScores
-
-
-def test_who_proposes_by_default():
-    def kinds(problem):
-        portfolio = ds.Search.default(problem).portfolio
-        return [type(proposer) for proposer in portfolio.proposers], portfolio.local and type(portfolio.local)
-
-    assert kinds(counting()) == ([Climb], Nearby)
-    assert kinds(Word()) == ([Climb], Nearby)
-    assert kinds(Bag()) == ([Descent, Climb, Climb, Climb], Nearby)
-    assert kinds(ds.problems.TicTacToe()) == ([Descent], None)
-
-
-class HalfInner:
-    """Of 200 first decisions the better half leads on."""
-
-    def root(self):
-        return ()
-
-    def actions(self, state):
-        if state == ():
-            return list(range(200))
-        return [0, 1] if len(state) == 1 and state[0] >= 100 else []
-
-    def step(self, state, action):
-        return (*state, action)
-
-    def reward(self, leaf):
-        return float(leaf[0])
-
-
-class Rising(ds.covariances.Covariance):
-    def represent(self, states):
-        return np.array([[state[0] / 50.0 if state else 0.0] for state in states])
-
-    def cross(self, a, b):
-        return a @ b.T + np.exp(-0.5 * (a - b.T) ** 2)
-
-
-def test_climbs_look_at_leaves_only():
-    problem = HalfInner()
-    search = ds.Search.default(problem, covariance=Rising(), initial=3, seed=0)
-    for first in (10, 50, 90):
-        search.tell(search.propose((first,), [first]), float(first))
-    moves = moves_in(search.space)
-    for _ in range(10):
-        found = Climb().propose(search._view, np.random.default_rng(0))
-        assert problem.actions(found.leaf) == []
-        assert found.leaf == found.actions
-    (point,) = moves.points([((90,), (90,))])
-    for leaf in map(moves.leaf, moves.around(point, 100, np.random.default_rng(0))):
-        assert problem.actions(leaf) == []
-    assert ds.search(problem, 60, covariance=Rising(), seed=0).best_reward == 199.0
-
-
 def test_the_aim_rises_and_local_search_takes_turns_where_predicted_improvements_do_not_come():
     foresight = Foresight()
     foresight.record(None, 1.0)
@@ -419,6 +336,10 @@ def test_the_aim_rises_and_local_search_takes_turns_where_predicted_improvements
         foresight.record(Gaussian(2.0, 1.0), 0.5)
     assert foresight.realised_ratio < 0.06
     assert foresight.margin > 0.4
+    met = Foresight()
+    for reward in np.arange(40.0):
+        met.record(Gaussian(reward, 1.0), reward)
+    assert met.realised_ratio == 1.0
     rng, local, climbs = np.random.default_rng(0), Nearby(), [Climb(), Climb()]
     portfolio = Portfolio(climbs, local)
 
@@ -448,48 +369,13 @@ def test_if_one_finds_nothing_the_others_are_asked():
     assert list(Portfolio([alone]).turn(view, rng)) == [alone]  # it finds every leaf that is left
 
 
-def test_improvements_that_come_keep_the_aim_low():
-    foresight, reward = Foresight(), 0.0
-    for _ in range(40):
-        foresight.record(Gaussian(reward + 1.0, 1.0), reward + 1.0)
-        reward += 1.0
-    assert foresight.realised_ratio == 1.0
-
-
-def test_where_a_model_is_useless_the_search_still_climbs():
-    """Rewards that differ on a plateau only by chance: neighbours of the best leaf are tried."""
-    lottery = np.random.default_rng(3).random(2**14)
-    problem = ds.problems.Choices(
-        {f"place {i}": (0, 1) for i in range(14)},
-        lambda chosen: lottery[sum(bit << i for i, bit in enumerate(chosen.values()))],
-    )
-    search = ds.Search.default(problem, seed=0)
-    search.run(120)
-    assert search.data.foresight.realised_ratio < 0.5
-    assert len({tuple(evaluation.leaf.values()) for evaluation in search.history}) == 120
-
-
-def test_one_climb_may_serve_two_searches():
-    space = Space.of(ds.problems.Subsets(12, 4, reward=sum))
-
-    def with_climb(climb, seed):
-        return ds.Search(space, **{**default_parts(space, initial=3), "proposers": [climb]}, seed=seed)
-
-    climb, proposed = Climb(), []
-    one, other = with_climb(climb, 1), with_climb(climb, 2)
-    for _ in range(20):
-        other.run(1)
-        proposed.append(one.run(1).history[-1].leaf)
-    assert proposed == [evaluation.leaf for evaluation in with_climb(Climb(), 1).run(20).history]
-
-
 def test_memory_of_an_evaluation_is_bounded():
     weights = np.random.default_rng(0).normal(size=40)
     search = ds.Search.default(ds.problems.Subsets(40, 6, lambda s: float(weights[sorted(s)].sum())), seed=0)
-    search.run(60)
+    search.run(40)
     tracemalloc.start()
     before, _ = tracemalloc.get_traced_memory()
-    search.run(150)
+    search.run(40)
     after, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert (after - before) / 150 < 60_000
+    assert (after - before) / 40 < 60_000

@@ -8,7 +8,7 @@ import pytest
 
 import dagsearch as ds
 from dagsearch.covariances import Overlap, Pairwise, Views
-from dagsearch.posterior import FunctionScores, WeightScores
+from dagsearch.posterior import FunctionScores
 from dagsearch.posterior.evidence import Evidence
 from dagsearch.proposers import Climb, Descent, Portfolio
 from dagsearch.proposers.expansions import AllChildren
@@ -104,15 +104,6 @@ def test_decisions_that_cannot_be_hashed_have_no_codes():
     assert ds.search(problem, 40, covariance=alike, seed=0).stopped == "exhausted"
 
 
-def test_workers_and_batches_get_no_other_leaves():
-    problem = Missing()
-    search = ds.Search.default(problem, initial=5, seed=0)
-    for _ in range(10):
-        for proposal in search.ask(6):
-            assert Space(problem).replayed(proposal.actions) == proposal.leaf
-            search.tell(proposal, problem.reward(proposal.leaf))
-
-
 # The model ------------------------------------------------------------------------------------------------
 
 
@@ -134,19 +125,6 @@ def test_increments_that_were_given_stay():
     assert search.explored.increments is given
 
 
-@pytest.mark.parametrize("mean", [0.0, lambda state: 0.0])
-def test_a_mean_may_be_a_function_where_the_covariance_reads_codes(mean):
-    problem = Digits()
-    search = ds.Search(
-        problem,
-        scores=FunctionScores(Views().bind(problem), 0.01, mean=mean),
-        proposers=Portfolio([Climb()], initial=4),
-        repeats=False,
-        seed=0,
-    )
-    assert len(search.run(15).history) == 15
-
-
 def test_a_mean_that_varies_is_what_climbs_aim_at():
     problem = Digits()
     search = ds.Search(
@@ -157,19 +135,6 @@ def test_a_mean_that_varies_is_what_climbs_aim_at():
         seed=0,
     )
     assert search.run(20).best_reward == 18.0
-
-
-@pytest.mark.parametrize("model", [WeightScores, FunctionScores])
-def test_a_node_that_is_new_since_a_reward_learns_it_once(model):
-    states = [frozenset({0, 1}), frozenset({1, 2}), frozenset({0, 2}), frozenset({7, 8, 1})]
-    late, early = model(Overlap(), 0.1), model(Overlap(), 0.1)
-    early.track(states)
-    late.track(states[:2])
-    for scores in (late, early):
-        scores.condition(0, 1.0)
-    late.track(states[2:])  # nobody has read the beliefs since the reward
-    assert late.mean == pytest.approx(early.mean)
-    assert late.variance == pytest.approx(early.variance)
 
 
 # Large and endless problems -------------------------------------------------------------------------------
@@ -218,16 +183,6 @@ def test_a_plain_problem_is_walked_once_before_the_first_ask():
     assert problem.calls["step"] < 64 * 6 * 2 + 300
 
 
-def test_parts_are_checked_on_the_walks_that_a_search_goes_on_with():
-    def shared(x, y):
-        return float(sum(a == b for a, b in zip(x, y, strict=False)))
-
-    problem = Digits()
-    scores, proposers = FunctionScores(Pairwise(shared), 0.1), Portfolio([Climb()], initial=2)
-    ds.Search(problem, scores=scores, proposers=proposers, seed=0).ask()
-    assert problem.calls["actions"] < 64 * 7 + 300
-
-
 class Wide:
     """One decision among very many options, and one among three."""
 
@@ -252,7 +207,7 @@ def test_many_actions_do_not_need_much_memory():
     def search(options):
         ds.search(Wide(options), 12, seed=0)
 
-    assert peak(lambda: search(20_000), first=lambda: search(3_000)) < 500.0
+    assert peak(lambda: search(4_000), first=lambda: search(500)) < 10.0
 
 
 def test_many_states_are_predicted_in_parts(monkeypatch):

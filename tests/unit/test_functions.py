@@ -60,13 +60,6 @@ def kinds(choose):
     return 0.0
 
 
-def evaluated(problem, search):
-    """Ask, run the function and tell."""
-    proposal = search.ask()
-    leaf, reward = problem.evaluate(proposal.leaf)
-    return search.tell(proposal, reward, leaf=leaf)
-
-
 # What a search does with a function -----------------------------------------------------------------
 
 
@@ -83,16 +76,6 @@ def test_the_function_is_called_once_for_every_evaluation_and_never_before(funct
     result = ds.maximize(counted, 5, seed=0, **settings)
     assert len(counted.leaves) == 5 == len(result.history)
     assert [frozenset(e.leaf.items()) for e in result.history] == counted.leaves
-
-
-def test_thirty_evaluations_are_thirty_calls():
-    def wide(choose):
-        return sum(choose(f"x{i}", range(5)) for i in range(2 + choose("n", range(6))))
-
-    counted = Counted(wide)
-    result = ds.maximize(counted, 30, seed=0)
-    assert len(counted.leaves) == 30 == len(set(counted.leaves))
-    assert result.best_reward > 20
 
 
 @pytest.mark.parametrize(("function", "leaves"), [(kinds, 9), (loop, 14), (conditional, 9), (straight, 6)])
@@ -313,33 +296,15 @@ def test_progress_shows_the_sign_of_the_function(capsys):
     assert "best 5" in capsys.readouterr().err
 
 
-def noisy_score(choose):
-    x = choose("x", range(10))
-    return -abs(x - 6) + random.Random(x).gauss(0.0, 0.1)
-
-
 def test_processes_evaluate_functions():
     def local(choose):
         x, y = choose("x", range(8)), choose("y", ["a", "b"])
         return x + (y == "b")
 
-    for function in (noisy_score, local):
-        result = ds.maximize(function, budget=12, seed=0, n_jobs=2, deterministic=True)
-        assert [e.leaf for e in result.history] == [
-            e.leaf for e in ds.maximize(function, budget=12, seed=0, n_jobs=2, deterministic=True).history
-        ]
+    one, other = (ds.maximize(local, 12, seed=0, n_jobs=2, deterministic=True) for _ in range(2))
+    assert [e.leaf for e in one.history] == [e.leaf for e in other.history]
     problem = pickle.loads(cloudpickle.dumps(FunctionProblem(local)))
     assert problem.reward(problem.leaf({"x": 7, "y": "b"})) == 8
-
-
-def test_noise_is_learnt_and_all_of_it_works_by_ask_and_tell():
-    assert ds.maximize(noisy_score, budget=40, seed=0, noisy=True).best_state["x"] in (5, 6, 7)
-    problem = FunctionProblem(noisy_score)
-    search = ds.Search.default(problem, seed=0, initial=3)
-    for _ in range(8):
-        evaluated(problem, search)
-    assert search.tell({"x": 9}, 9.0).leaf == {"x": 9}
-    assert search.result().best_state == {"x": 9}
 
 
 def test_a_stored_run_does_not_continue_with_a_function_that_says_it_is_another(tmp_path):
@@ -404,25 +369,9 @@ def endless_names(choose):
         i += 1
 
 
-def endless_if_wanted(choose):
-    i = 0
-    while choose(f"more{i}", [True, False]):
-        i += 1
-    return i
-
-
-@pytest.mark.parametrize(
-    ("function", "suggested", "first"),
-    [
-        (endless_names, {}, "{'x0': .*'x4': [12]}"),
-        (endless_if_wanted, {f"more{i}": True for i in range(3000)}, "{'more0': True"),
-    ],
-)
-def test_a_function_without_end_is_refused_with_its_first_choices(function, suggested, first):
-    with pytest.raises(
-        ds.ProblemError, match=f"does not come to an end.* begins with {first}.* than 2,000 choices"
-    ):
-        FunctionProblem(function).evaluate(suggested)
+def test_a_function_without_end_is_refused_with_its_first_choices():
+    with pytest.raises(ds.ProblemError, match=r"not come to an end.* begins with {'x0': .*'x4': [12]}"):
+        FunctionProblem(endless_names).evaluate({})
 
 
 def test_random_choices_are_noticed():
@@ -501,11 +450,6 @@ def test_mistakes_are_told_in_one_line_with_what_to_do(call, message):
     assert "\n" not in str(caught.value)
 
 
-def test_a_missing_argument_is_named():
-    with pytest.raises(TypeError, match="'n' and 'k'"):
-        ds.problems.Subsets(reward=3)
-
-
 @pytest.mark.parametrize("leaf", [7, None, 2.5])
 def test_states_without_parts_are_warned_about(leaf):
     class Single(CoinFlips):
@@ -542,33 +486,21 @@ def test_numbers_of_numpy_become_plain_ones():
     assert json.dumps(result.best_state) == '{"a": 2, "b": 1.0}'
 
 
-def deep(depth, branches, runs):
-    """A function of many choices, of which the first may decide whether there is one more."""
+def deep(depth):
+    """A function of many choices, of which the first decides whether there is one more."""
 
     def function(choose):
-        runs.append(depth)
         values = [choose(f"x{number}", [0, 1, 2]) for number in range(depth)]
-        if branches and values[0] == 1:
-            values.append(choose("more", [0, 1]))
-        return sum(values)
+        return sum(values) + (choose("more", [0, 1]) if values[0] == 1 else 0)
 
-    return function
+    return FunctionProblem(function)
 
 
-@pytest.mark.parametrize(
-    "problem_of",
-    [
-        lambda depth: FunctionProblem(deep(depth, False, [])),
-        lambda depth: FunctionProblem(deep(depth, True, [])),
-        lambda depth: ds.problems.Choices({f"x{i}": [0, 1] for i in range(depth)}, reward=lambda c: c["x0"]),
-        lambda depth: ds.problems.Subsets(2 * depth, depth, reward=sum),
-    ],
-    ids=["function", "function with branches", "choices", "subsets"],
-)
+@pytest.mark.parametrize("problem_of", [deep, lambda depth: ds.problems.Subsets(2 * depth, depth, sum)])
 def test_the_work_of_an_evaluation_grows_with_the_depth_and_not_its_square(problem_of):
     """Calls of functions are counted, which no other work on the machine changes."""
     calls = []
-    for depth in (100, 200, 400):
+    for depth in (100, 200):
         problem, profile = problem_of(depth), cProfile.Profile()
         search = ds.Search.default(problem, initial=4, seed=0)
         for evaluation in range(12):
@@ -582,4 +514,3 @@ def test_the_work_of_an_evaluation_grows_with_the_depth_and_not_its_square(probl
         profile.disable()
         calls.append(pstats.Stats(profile).total_calls)
     assert calls[1] < 2.5 * calls[0]
-    assert calls[2] < 2.5 * calls[1]

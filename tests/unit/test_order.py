@@ -1,6 +1,5 @@
 """The same seed gives the same run, whatever Python's hash seed is."""
 
-import logging
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -11,7 +10,6 @@ import pytest
 import dagsearch as ds
 from dagsearch._internal.order import in_order
 from support.processes import PATIENCE, environment
-from support.runs import history
 
 NAMES = ["alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "iota", "kappa"]
 
@@ -135,26 +133,6 @@ def test_a_run_does_not_depend_on_hashes(make, problem):
     assert found[0] == found[1] == found[2]
 
 
-@pytest.mark.parametrize("problem", [Bag(), Nested()])
-def test_a_stored_run_goes_on_exactly_where_hashes_are_others(tmp_path, caplog, problem):
-    def search_of(path):
-        return ds.Search.default(problem, initial=5, seed=0, storage=path)
-
-    with OtherHash(1):
-        whole = search_of(tmp_path / "whole.db")
-        whole.run(20)
-        whole.close()
-        part = search_of(tmp_path / "part.db")
-        part.run(12)
-        part.close()
-    with OtherHash(2), caplog.at_level(logging.WARNING):
-        rest = ds.Search.resume(tmp_path / "part.db", problem)
-        rest.run(8)
-        rest.close()
-    assert "differ" not in caplog.text
-    assert [told[1:] for told in history(rest)] == [told[1:] for told in history(whole)]
-
-
 CODE = """
 import dagsearch as ds
 class Bag:
@@ -178,7 +156,7 @@ def test_a_run_does_not_depend_on_the_hash_seed_of_the_process():
             check=True,
             timeout=PATIENCE,
         ).stdout
-        for seed in ("1", "2", "3")
+        for seed in ("1", "2")
     }
     assert len(printed) == 1
 

@@ -160,7 +160,7 @@ def test_where_decisions_can_be_exchanged_paths_are_not_places():
 def test_what_is_offered_without_end_is_left_to_other_covariances():
     class Wide(Network):
         def actions(self, state):
-            return [f"{len(state.layers)} {state.waiting} {i}" for i in range(700)] if not state.rate else ()
+            return [f"{len(state.layers)} {state.waiting} {i}" for i in range(30)] if not state.rate else ()
 
         def step(self, state, action):
             layers = (*state.layers, (action, 1))
