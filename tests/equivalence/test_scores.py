@@ -110,18 +110,6 @@ def test_preview_equals_projection(model, mean):
     assert np.allclose(previewed[1], projected[1], atol=1e-10)
 
 
-def test_preview_does_not_make_the_children_where_it_need_not():
-    class Lazy(ds.problems.Subsets):
-        def step(self, state, action):
-            raise AssertionError("a child was made")
-
-    problem = Lazy(10, 4, reward=sum)
-    scores = WeightScores(Overlap.of(problem), 0.1)
-    scores.track([problem.root()])
-    mean, _ = scores.predict_children(Children(problem, problem.root(), problem.actions(problem.root())), 0)
-    assert mean.shape == (10,)
-
-
 def test_previews_do_not_depend_on_when_somebody_looked():
     """What is kept of a node's children must not show: a search that is resumed has not looked before."""
     problem, leaves, rewards = rewarded(100)
@@ -329,25 +317,6 @@ def test_landmarks_everywhere_are_exact():
     assert np.all(np.linalg.eigvalsh(joint) > -1e-9)
 
 
-def test_a_model_of_landmarks_takes_over_what_an_exact_one_knows():
-    problem, leaves, rewards = rewarded(150)
-    exact = FunctionScores(SetKernel(private=0.1).bind(problem), 1e-2, 0.2)
-    exact.track(leaves)
-    for node in [*range(100), 3, 3]:
-        exact.condition(node, rewards[node], 0.05 if node % 3 == 0 else None)
-    assert not exact.outgrown
-    induced = InducedScores.of(exact, exact.covariance, exact.noise)
-    induced.track(leaves)
-    told = [*range(100), 3, 3]
-    noises = [0.05 if node % 3 == 0 else None for node in told]
-    induced.condition_all(told, [rewards[node] for node in told], noises)
-    assert induced.mean[:100] == pytest.approx(exact.mean[:100], abs=1e-4)
-    assert induced.variance[:100] == pytest.approx(exact.variance[:100], abs=1e-4)
-    fresh = InducedScores.of(induced, exact.covariance, 1e-2)
-    fresh.track(leaves)
-    assert fresh.mean == pytest.approx(np.full(150, 0.2))
-
-
 @pytest.mark.parametrize("together", [1, 50])
 def test_fantasies_of_landmarks_are_rewards_that_teach_nothing_new(together):
     problem, leaves, rewards = rewarded(120)
@@ -426,6 +395,9 @@ def test_fantasies_narrow_the_belief_and_do_not_move_it(model):
     assert pretended.variance == pytest.approx(told.variance, abs=1e-9)
     assert pretended.predict(states)[1] == pytest.approx(told.predict(states)[1], abs=1e-9)
     assert np.array_equal(scores.mean, before)
+    pretended.track([frozenset({98, 99})])  # items that are new while something is pretended
+    scores.track([frozenset({98, 99})])
+    assert scores.variance[-1] == pytest.approx(2.3)
 
 
 def test_leaves_are_predicted_by_their_codes():

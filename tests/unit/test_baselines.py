@@ -127,15 +127,6 @@ def test_uct_rave_needs_items():
         baselines.uct_rave(ds.problems.TicTacToe())
 
 
-def test_random_search_and_ucd_without_exploration_are_floors():
-    problem = ds.problems.Synthetic(seed=0)
-    random = baselines.random_search(problem, seed=0)
-    random.run(50)
-    assert random.explored is None
-    rewards = [e.reward for e in baselines.ucd(problem, c=0.0, seed=0).steps(150)]
-    assert np.mean(rewards[100:]) > np.mean(rewards[:50])
-
-
 @pytest.mark.parametrize("make", [baselines.ucd, baselines.uct, baselines.uct_rave])
 def test_many_leaves_can_be_asked_for_before_any_is_told(make):
     search = make(ds.problems.Subsets(200, 5, reward=len), seed=0)

@@ -9,7 +9,6 @@ import pytest
 
 import dagsearch as ds
 from dagsearch.costly.edges import BACK, Edges
-from dagsearch.costly.fields import Field
 from support.steps import BitPasses, Given, Language
 
 
@@ -233,35 +232,11 @@ def test_a_prior_is_followed_from_the_first_step():
     assert ds.StepSearch(Hinted(0), seed=0).ask().action == 7  # one can stop after every step
 
 
-def test_how_much_a_prior_tells_is_learnt_where_one_can_stop_after_every_step():
-    class Misled(BitPasses):
-        def prior(self, state):
-            return np.random.default_rng(5).dirichlet(np.full(20, 0.3))
-
-    search = finished(Misled(0), 80)
-    edges, expected = search.edges, search.model.expected(slice(search.edges.count))
-    assert np.ptp(expected) < 0.5 * np.ptp(edges.log_prior[: edges.count])
-
-
 def test_actions_that_were_never_taken_are_tried_before_others_are_repeated():
     for seed in range(4):
         problem = BitPasses(seed, passes=60)
         ds.search(problem, 70, seed=seed)
         assert len({action for _, action in problem.taken}) == 60
-
-
-def field_of(actions, values):
-    """A field over the edges of a root with these actions, with some values by action."""
-    field = Field(Edges(Given({0: dict.fromkeys(actions, (0, 0.0))}, {})))
-    field.grow()
-    field.add(np.array(list(values)), np.array(list(values.values())))
-    field.fit()
-    return field
-
-
-def test_actions_that_change_nothing_are_believed_to_change_little():
-    field = field_of(range(3), {0: 3.0, 1: 0.0, 2: -2.0})
-    assert field.noise[2] < field.noise[4] < field.noise[0] == field.private
 
 
 def test_beliefs_are_those_of_the_gaussian_process():
@@ -378,6 +353,8 @@ def test_bad_steps_are_named_and_nothing_is_lost(found, message):
     assert search.result().best_reward == 1.0
     with pytest.raises(ds.EvaluationError, match=message):
         ds.search(Returning(found), 5)
+    with pytest.raises(ds.ProblemError, match=message):
+        ds.testing.check_problem(Returning(found))
 
 
 @pytest.mark.parametrize("cost", [0.0, -1.0, float("nan"), "a"])
@@ -445,56 +422,38 @@ def test_check_problem_takes_as_many_steps_as_it_may():
     ds.testing.check_problem(Endless(), rewards=5)
 
 
-class Identity:
-    pass
+class Mutable(list):
+    def __hash__(self):
+        return 0
+
+
+class Changing(Returning):
+    """Its states change, or its actions come in another order."""
+
+    def __init__(self, more):
+        super().__init__(None)
+        self.more, self.order = more, 0
+
+    def root(self):
+        return Mutable()
+
+    def actions(self, state):
+        self.order += 1
+        return ["go", "stay"][:: 1 - 2 * (self.order % 2)]
+
+    def expand(self, state, action):
+        state.extend(self.more)
+        return ds.Step("other")
 
 
 @pytest.mark.parametrize(
-    ("found", "message"),
+    ("problem", "message"),
     [
-        ("next", "return ds.Step"),
-        (ds.Step(["x"]), "not hashable"),
-        (ds.Step(Identity()), "compares by identity"),
-        (ds.Step("x", gain=float("inf")), "finite number"),
+        (Returning(ds.Step(object())), "compares by identity"),
+        (Changing([1]), "mutable: expand changed the state"),
+        (Changing([]), "order"),
     ],
 )
-def test_check_problem_names_what_is_wrong_with_steps(found, message):
+def test_check_problem_finds_states_that_change_and_actions_that_differ(problem, message):
     with pytest.raises(ds.ProblemError, match=message):
-        ds.testing.check_problem(Returning(found))
-
-
-def test_check_problem_finds_states_that_change_and_actions_that_differ():
-    class Changing(Returning):
-        class Counter:
-            def __init__(self):
-                self.count = 0
-
-            def __eq__(self, other):
-                return True
-
-            def __hash__(self):
-                return 0
-
-            def __repr__(self):
-                return f"Counter({self.count})"
-
-        def __init__(self):
-            self.state, self.order, self._cost = self.Counter(), 0, 1.0
-
-        def root(self):
-            return self.state
-
-        def actions(self, state):
-            self.order += 1
-            return ["go", "stay"][:: 1 - 2 * (self.order % 2)]
-
-        def expand(self, state, action):
-            state.count += self.change
-            return ds.Step("other" if action == "go" else state)
-
-    Changing.change = 1
-    with pytest.raises(ds.ProblemError, match=r"mutable: expand changed the state"):
-        ds.testing.check_problem(Changing(), rewards=2)
-    Changing.change = 0
-    with pytest.raises(ds.ProblemError, match="order"):
-        ds.testing.check_problem(Changing(), rewards=2)
+        ds.testing.check_problem(problem, rewards=2)

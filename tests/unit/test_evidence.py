@@ -9,7 +9,7 @@ import dagsearch as ds
 from dagsearch.covariances import Covariance, Hyperparameter, Nearness, Overlap, SetKernel
 from dagsearch.posterior import FunctionScores, WeightScores, scores_for
 from dagsearch.posterior.evidence import Evidence, LogPosterior, by_leaf
-from dagsearch.proposers import Descent, Random
+from dagsearch.proposers import Descent
 from dagsearch.space import Space
 
 FIXED = Hyperparameter("noise", 1e-6, 1e-6, 0.0)
@@ -105,25 +105,6 @@ def test_repeated_rewards_count_as_a_full_gaussian():
         return posterior.loss(np.append(posterior.now[:-1], np.log(variance)))[0]
 
     assert merged(0.1) - merged(0.7) == pytest.approx(full(0.1) - full(0.7))
-
-
-def test_known_hyperparameters_are_found_again():
-    problem, _, _ = data()
-    truth = SetKernel(Nearness(problem.positions, length=3.0, own=0.1), linear=0.1, nonlinear=1.0, length=0.7)
-    truth = truth.bind(problem)
-    rng = np.random.default_rng(0)
-    leaves = list({Space(problem).walk(problem.root(), rng)[0] for _ in range(400)})
-    rows = truth.represent(leaves)
-    matrix = truth(leaves)
-    rewards = np.linalg.cholesky(matrix) @ rng.normal(size=len(leaves))
-    observed = by_leaf(rows.__getitem__, list(range(len(leaves))), rewards, [None] * len(leaves))
-    guess = SetKernel(Nearness(problem.positions)).bind(problem)
-    found, noise = Evidence().maximise(LogPosterior(guess, FIXED, observed), rng)
-    values = {parameter.name: parameter.value for parameter in found.hyperparameters}
-    assert noise == FIXED.value
-    assert values["distance between items"] == pytest.approx(3.0, rel=0.35)
-    assert values["length"] == pytest.approx(0.7, rel=0.35)
-    assert values["nonlinear"] == pytest.approx(1.0, rel=0.5)
 
 
 def test_told_noise_is_part_of_the_evidence():
@@ -237,18 +218,3 @@ def test_draws_of_hyperparameters_are_nowhere_wider_than_the_prior():
     spread = np.cov(((logs - now) / deviations).T)
     assert np.linalg.eigvalsh(spread).max() < 1.06  # the error of 4,000 draws
     assert np.linalg.eigvalsh(spread).max() > 0.9
-
-
-def test_evidence_that_was_given_to_a_search_learns_in_the_next_one_too():
-    evidence = Evidence()
-    problem = ds.problems.Subsets(8, 3, reward=lambda chosen: float(sum(chosen) % 7))
-    values = []
-    for _ in range(2):
-        scores = FunctionScores(SetKernel().bind(problem), 1e-3)
-        parts = {"proposers": Random(), "evidence": evidence, "repeats": False}
-        search = ds.Search(problem, scores=scores, seed=0, standardize=4, **parts)
-        search.run(20)
-        values.append([parameter.value for parameter in search.posterior.scores.covariance.hyperparameters])
-    priors = [parameter.median for parameter in scores.covariance.hyperparameters]
-    assert values[0] != priors
-    assert values[1] == values[0]

@@ -12,13 +12,12 @@ from dagsearch.posterior.evidence import LogPosterior
 from dagsearch.posterior.function import AnchoredScores
 from dagsearch.problems import Choices, FunctionProblem, Orders, Sequences, Subsets
 from dagsearch.proposers import Climb, Descent, Portfolio
-from dagsearch.proposers.expansions import AllChildren, OneChild
+from dagsearch.proposers.expansions import AllChildren
 from dagsearch.proposers.policies import UpperConfidence
 from dagsearch.proposers.rollouts import Greedy
 from dagsearch.space import Space
 from support.executors import threads
 from support.runs import cut_off, events, history, knowledge
-from support.searches import exhaustive
 from support.small import CoinFlips, leaves_of
 
 
@@ -125,19 +124,6 @@ def test_a_small_space_is_searched_completely(name):
         assert sorted(map(repr, leaves)) == sorted(repr(evaluation.leaf) for evaluation in result.history)
     else:
         assert once_each(problem, result.history)
-
-
-@pytest.mark.parametrize("expansion", [AllChildren(), OneChild()])
-@pytest.mark.parametrize("name", ["all but one", "any size", "plain, all but one", "conditions", "tree"])
-def test_values_are_exact_afterwards(name, expansion, minimax):
-    problem = SMALL[name]()
-    search = exhaustive(problem, expansion=expansion)
-    result = search.run(10_000)
-    assert (result.stopped, once_each(problem, result.history)) == ("exhausted", True)
-    value, graph = minimax(problem), search.values.graph
-    for node in range(len(graph)):
-        if graph.level[node] >= 0:
-            assert graph.v_mean[node] == pytest.approx(value(graph.states[node]), abs=1e-3)
 
 
 # Few leaves below many states --------------------------------------------------------------------------
@@ -292,40 +278,6 @@ def test_seconds_hold_while_hyperparameters_are_learnt(clock, monkeypatch, tmp_p
     search.close()
     resumed = ds.Search.resume(tmp_path / "run.db", Subsets(30, 6, total))
     assert knowledge(resumed) == knowledge(search)
-    resumed.close()
-
-
-def test_seconds_hold_in_a_game_that_is_almost_solved(clock, monkeypatch):
-    search = exhaustive(ds.problems.TicTacToe())
-    search.run(137)
-    begun = []
-    backup = search.values.backup
-    monkeypatch.setattr(backup, "back_up", slowed(backup.back_up, clock, begun), raising=False)
-    end, reason = run_with_limit(search, clock, 25.0)
-    assert (reason, max(begun) < end) == ("seconds", True)
-    assert search.run(10).stopped == "exhausted"
-
-
-def test_a_search_whose_time_was_over_goes_on_after_a_resume(clock, tmp_path):
-    def begun(storage):
-        problem = Plain(12, 11)
-        search = ds.Search.default(problem, initial=3, seed=0, storage=storage)
-        search.ask()  # somebody else evaluates this one
-        problem.ticking = clock
-        assert run_with_limit(search, clock, 500.0)[1] == "seconds"
-        problem.ticking = None
-        return search
-
-    search = begun(tmp_path / "run.db")
-    search.note("what was changed until then is recorded with this")
-    search.close()
-    resumed = ds.Search.resume(tmp_path / "run.db", Plain(12, 11))
-    for each in (search, resumed):
-        each.belief(frozenset())  # discards what is imagined of pending leaves
-    assert knowledge(resumed) == knowledge(search)
-    assert resumed.portfolio.state == search.portfolio.state
-    resumed.run(100)
-    assert once_each(Plain(12, 11), resumed.history)
     resumed.close()
 
 

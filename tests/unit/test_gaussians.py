@@ -8,10 +8,9 @@ import mpmath
 import numpy as np
 import pytest
 from scipy.special import ndtr
-from scipy.stats import multivariate_normal, norm
+from scipy.stats import norm
 
 from dagsearch.values.gaussians import checked_prior, max_of_many, pair_maximum, truncation
-from experiments.paper.correlated import fold
 from support.exact import exact_max_of_many
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(1500)
@@ -19,10 +18,6 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(1500)
 
 def max_of_two(mean1, var1, mean2, var2, correlation=0.0, prior=None):
     return pair_maximum(*map(float, (mean1, var1, mean2, var2, correlation)), *checked_prior(prior))
-
-
-def max_of_correlated(means, covariance, prior=None):
-    return fold(np.array(means), np.array(covariance), *checked_prior(prior))
 
 
 def quadrature(mean1, var1, mean2, var2, corr, prior):
@@ -226,60 +221,3 @@ if __name__ == "__main__":
     for known in KNOWN_TAILS:
         known["mean"], known["variance"] = integrated(known["case"], known["prior"])
     TAILS.write_text(json.dumps(KNOWN_TAILS, indent=1) + "\n")
-
-
-# Many correlated variables ---------------------------------------------------------------------------
-
-
-def random_joint(rng, count):
-    """Means and a covariance as those of siblings: they share their parent's score, and some items."""
-    items = 0.4 * rng.normal(size=(count, 3))
-    own = np.diag(rng.uniform(0.05, 1.0, count))
-    return rng.normal(0.0, 0.7, count), rng.uniform(0.3, 2.0) + items @ items.T + own
-
-
-def test_two_correlated_variables_are_merged_exactly():
-    rng = np.random.default_rng(0)
-    for _ in range(50):
-        means, covariance = random_joint(rng, 2)
-        var = covariance.diagonal()
-        corr = covariance[0, 1] / np.sqrt(var[0] * var[1])
-        for prior in (None, (0.3, 0.8)):
-            pair = max_of_two(means[0], var[0], means[1], var[1], corr, prior)
-            assert max_of_correlated(means, covariance, prior) == pytest.approx(pair, rel=1e-12)
-
-
-def test_correlated_maxima_agree_with_quadrature():
-    """Three variables: the maximum of the last with the exact density of the others' maximum given it."""
-    rng = np.random.default_rng(1)
-    errors = {"correlated": [], "independent": []}
-    for _ in range(8):
-        means, covariance = random_joint(rng, 3)
-        exact = max_by_quadrature(means, covariance)
-        spread = np.sqrt(exact[1])
-        for name, found in (
-            ("correlated", max_of_correlated(means, covariance)),
-            ("independent", max_of_many(means, covariance.diagonal())),
-        ):
-            errors[name].append([abs(found[0] - exact[0]) / spread, abs(np.log(found[1] / exact[1]))])
-    mean, variance = np.mean(errors["correlated"], axis=0)
-    assert mean < 0.01
-    assert variance < 0.03
-    assert np.all(np.array([mean, variance]) < 0.4 * np.mean(errors["independent"], axis=0))
-
-
-def max_by_quadrature(means, covariance):
-    """Moments of the maximum from its distribution function on a grid, P(all below m)."""
-    spread = np.sqrt(covariance.diagonal().max())
-    grid = np.linspace(means.min() - 6 * spread, means.max() + 6 * spread, 121)
-    below = np.array([multivariate_normal(means, covariance).cdf(np.full(means.size, m)) for m in grid])
-    mean = grid[-1] - np.trapezoid(below, grid)
-    square = grid[-1] ** 2 - np.trapezoid(2.0 * grid * below, grid)
-    return mean, square - mean**2
-
-
-def test_certain_and_equal_variables_are_merged():
-    ones = np.ones((4, 4))
-    assert max_of_correlated([0.0, 1.0, 2.0, 3.0], ones) == pytest.approx((3.0, 1.0))
-    assert max_of_correlated([1.0, 2.0], np.zeros((2, 2))) == (2.0, 0.0)
-    assert max_of_correlated([1.0], [[2.0]], prior=(0.0, 2.0)) == pytest.approx((0.5, 1.0))

@@ -20,11 +20,6 @@ def test_equal_keys_are_one_node():
     assert graph.find("c") == -1
 
 
-def test_a_level_is_the_longest_path():
-    graph, nodes = graph_of("abcd", [("a", "d"), ("a", "b"), ("b", "c"), ("c", "d")])
-    assert [graph.level[nodes[name]] for name in "abcd"] == [0, 1, 2, 3]
-
-
 def test_a_longer_path_pushes_everything_below_it_down():
     graph, nodes = graph_of("axbcd", [("a", "b"), ("b", "c"), ("c", "d"), ("a", "x"), ("x", "b")])
     assert [graph.level[nodes[name]] for name in "abcdx"] == [0, 2, 3, 4, 1]

@@ -49,19 +49,6 @@ def test_moves_are_counted_by_every_game_that_contains_them():
             assert averages.later[:, node, move] == pytest.approx([count, total])
 
 
-def test_moves_of_a_node_are_counted_by_the_descents_that_made_them():
-    search = searched()
-    averages, root = statistics(search), search.explored.root
-    first = defaultdict(list)
-    for evaluation in search.history:
-        first[evaluation.actions[0]].append(evaluation.reward)
-    counted = averages.own[0, root, averages.numbers(search.explored, root)]
-    for action, rewards in first.items():
-        # The first game of all was played from the root, before any move was added.
-        assert counted[action] in (len(rewards), len(rewards) - 1)
-    assert counted.sum() in (59.0, 60.0)
-
-
 @pytest.mark.parametrize("ref", [0.0, 5.0, 25.0])
 def test_the_rule_is_the_publications(ref):
     search = searched("connect_four", 80, ref=ref)

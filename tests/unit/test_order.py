@@ -56,12 +56,6 @@ class Bag:
         numbers = sorted(NAMES.index(word) for word in self.chosen(leaf))
         return sum(0.37 * number * (number % 3 + 0.1) for number in numbers)
 
-    def encode(self, state):
-        return sorted(state)
-
-    def decode(self, encoded):
-        return frozenset(map(Word, encoded))
-
 
 class SetsOfItems(Bag):
     """States are tuples, but their ``items`` are sets of text."""
@@ -74,9 +68,6 @@ class SetsOfItems(Bag):
 
     def items(self, state):
         return set(state)
-
-    def decode(self, encoded):
-        return tuple(map(Word, encoded))
 
 
 class AddedSets(SetsOfItems):
@@ -101,12 +92,6 @@ class Nested(Bag):
 
     def step(self, state, action):
         return state[0] + 1, state[1] | {action}
-
-    def encode(self, state):
-        return [state[0], sorted(state[1])]
-
-    def decode(self, encoded):
-        return encoded[0], frozenset(map(Word, encoded[1]))
 
 
 MAKERS = {

@@ -112,16 +112,6 @@ def test_games_through_the_next_position_are_kept_and_a_new_game_begins_afresh(m
     assert player.search is None
 
 
-def test_the_same_seed_plays_the_same_game():
-    def game(seed):
-        player, state = SearchPlayer(budget=15, seed=seed), after("hex(board_size=4)", [])
-        while not state.is_terminal():
-            state.apply_action(player.step(state))
-        return state.history()
-
-    assert game(3) == game(3)
-
-
 def test_time_is_kept(clock):
     clock.tick = 0.01
     player, began = SearchPlayer(seconds=0.5, seed=0), clock.now

@@ -177,12 +177,3 @@ def test_rounding_errors_do_not_choose():
     assert first_actions([1.0, 1.0 + 1e-6, 0.9, 0.9, 0.9, 0.9, 0.9]) == {1}
     assert first_actions([np.inf, 0.0, np.inf, 0.0, 0.0, 0.0, 0.0]) == {0, 2}
     assert first_actions([-np.inf, -3.0, -3.0, -4.0, -4.0, -4.0, -np.inf]) == {1, 2}
-
-
-def test_closed_options_are_not_taken():
-    search = search_on(subsets(), AllChildren())
-    search.run(3)
-    explored = search.explored
-    explored.graph.closed[explored.graph.children(explored.root)[1]] = True
-    path, _ = descend(explored, Given([1.0, 9.0, 5.0, 0, 0, 0, 0]), AllChildren(), np.random.default_rng(0))
-    assert explored.graph.states[path[1]] == frozenset({2})
