@@ -347,17 +347,6 @@ def test_neighbours_of_orders_are_exchanged_moved_reversed_or_replaced(kind):
         assert found(problem, leaf) == rows(problem, (near & leaves) - {leaf})
 
 
-def test_a_hundred_items_with_precedence_have_possible_neighbours():
-    rng = np.random.default_rng(0)
-    before = [tuple(sorted(pair)) for pair in rng.choice(100, size=(150, 2)).tolist() if pair[0] != pair[1]]
-    problem = Orders(range(100), len, before=before)
-    leaf, path = problem.random_leaf((), rng)
-    assert Space(problem).replayed(path) == leaf
-    moves = moves_in(Space(problem))
-    near = moves.around(problem.coding.codes([leaf])[0], 1000, rng)
-    assert len([row for row in near if moves.way(row) is not None]) > 10
-
-
 @KINDS
 def test_few_neighbours_are_drawn_from_all_of_them(make):
     problem, rng = make(), np.random.default_rng(0)

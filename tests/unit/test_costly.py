@@ -175,17 +175,6 @@ def test_steps_may_say_their_actions_themselves():
     assert ds.search(Own(), 10, seed=0).best_path == ("up",) * 4
 
 
-def test_several_steps_at_once_are_different():
-    search = ds.StepSearch(BitPasses(0), seed=0)
-    asked = search.ask(6)
-    assert len({(one.state, one.action) for one in asked}) == 6
-    assert search.pending == tuple(asked)
-    for one in reversed(asked):
-        search.tell(one, search.problem.expand(one.state, one.action))
-    assert len(search.history) == 6
-    assert search.pending == ()
-
-
 class Priced(BitPasses):
     def cost(self, state, action):
         return 1.0 + action % 3

@@ -7,7 +7,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 
 import dagsearch as ds
 from dagsearch.covariances import Covariance, Hyperparameter, Nearness, Overlap, SetKernel
-from dagsearch.posterior import FunctionScores, WeightScores, scores_for
+from dagsearch.posterior import FunctionScores, WeightScores
 from dagsearch.posterior.evidence import Evidence, LogPosterior, by_leaf
 from dagsearch.proposers import Descent
 from dagsearch.space import Space
@@ -191,11 +191,6 @@ def test_told_noise_is_kept_when_scores_are_made_anew():
         search.tell(leaf, float(sum(leaf)))
     assert search.belief(sure).g.variance < 1e-4
     assert search.belief(unsure).g.variance > 0.1
-
-
-def test_scores_for_scaled_features_stay_in_weight_space():
-    problem = ds.problems.Synthetic()
-    assert isinstance(scores_for(2.0 * problem.covariance, 0.1), WeightScores)
 
 
 def test_draws_of_hyperparameters_are_nowhere_wider_than_the_prior():

@@ -87,16 +87,6 @@ def test_the_search_ends_when_every_leaf_was_evaluated_once(function, leaves, se
     assert len(counted.leaves) == leaves == len(set(counted.leaves))
 
 
-def test_a_branch_that_was_seen_is_searched_and_its_values_are_kept():
-    def branches(choose):
-        scaler = choose("scaler", range(4))
-        if choose("model", ["a", "b"]) == "a":
-            return 10.0 - abs(scaler - 2) - abs(choose("depth", range(40)) - 13)
-        return 5.0 - abs(scaler - 2)
-
-    assert all(ds.maximize(branches, 40, seed=seed).best_reward >= 9.0 for seed in range(3))
-
-
 def test_a_leaf_that_comes_again_by_chance_is_an_evaluation():
     problem = FunctionProblem(kinds)
     search = ds.Search.default(problem, seed=0, initial=2)

@@ -14,12 +14,6 @@ def graph_of(names, edges):
     return graph, nodes
 
 
-def test_equal_keys_are_one_node():
-    graph, nodes = graph_of("ab", [])
-    assert graph.find("b") == nodes["b"] == 1
-    assert graph.find("c") == -1
-
-
 def test_a_longer_path_pushes_everything_below_it_down():
     graph, nodes = graph_of("axbcd", [("a", "b"), ("b", "c"), ("c", "d"), ("a", "x"), ("x", "b")])
     assert [graph.level[nodes[name]] for name in "abcdx"] == [0, 2, 3, 4, 1]

@@ -40,12 +40,6 @@ def test_nothing_is_left_to_decide_at_a_leaf():
     assert increments.at(7) == (0.0, 0.0)
 
 
-def test_one_child_adds_the_step_alone():
-    increments = Increments([1, 1, 1], [0.5, 0.25, 0.125])
-    assert list(increments.mean) == [0.0] * 4
-    assert list(increments.variance) == [0.875, 0.375, 0.125, 0.0]
-
-
 @pytest.mark.parametrize("prior", [None, (0.3, 2.0)])
 def test_remaining_children_match_max_of_many(prior):
     increments = Increments([5, 4], 0.8, prior=prior)
@@ -64,12 +58,6 @@ def test_min_mirrors_max_with_a_mirrored_prior():
     down = Increments([4, 3], 1.0, [MIN, MIN], prior=(-0.5, 2.0))
     assert list(down.mean) == [-mean for mean in up.mean]
     assert list(down.variance) == list(up.variance)
-
-
-def test_work_is_linear_in_depth():
-    deep = Increments([2] * 2_000, 1e-3)
-    shallow = Increments([2] * 10, 1e-3)
-    assert np.allclose(deep.mean[-11:], shallow.mean)
 
 
 def test_of_a_problem_that_declares_its_shape():

@@ -137,10 +137,3 @@ def test_thousands_of_numbers_are_searched():
     result = ds.maximize(function, 60, seed=0)
     # Of 300 random searches of this budget, 97 in 100 end below −1.1.
     assert result.best_reward > -1.0
-
-
-def test_none_beside_numbers_is_an_option_like_any_other():
-    problem = ds.problems.Choices({"depth": [None, *range(1, 30)], "x": ["ab"]}, lambda c: 0.0)
-    place = problem.coding.layout.numbers[0]
-    assert np.isnan(place[0])
-    assert place[1:].tolist() == list(range(1, 30))

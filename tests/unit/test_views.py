@@ -1,6 +1,6 @@
 """States as codes, the covariance over views of them, and the local search that uses both."""
 
-from itertools import pairwise, permutations
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -356,18 +356,6 @@ def test_expected_improvement_is_the_integral(z):
         assert found == pytest.approx(np.log(integral), abs=1e-6)
     else:  # φ(z) (1/z² − 3/z⁴) in the tail
         assert found == pytest.approx(np.log(2.0) + norm.logpdf(z) + np.log(z**-2 - 3 * z**-4), abs=1e-3)
-
-
-def test_a_round_trip_is_found_though_nobody_said_that_edges_matter():
-    points = np.random.default_rng(0).random((8, 2))
-    distance = np.linalg.norm(points[:, None] - points, axis=2)
-
-    def length(leaf):
-        order = ["abcdefgh".index(place) for place in leaf]
-        return -float(distance[order, np.roll(order, -1)].sum())
-
-    best = max(length(["abcdefgh"[i] for i in (0, *order)]) for order in permutations(range(1, 8)))
-    assert ds.search(Route(8, length), 80, seed=0).best_reward == pytest.approx(best)
 
 
 @pytest.mark.parametrize(
