@@ -5,9 +5,10 @@ import warnings
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import closing
-from functools import partial
+from functools import cached_property, lru_cache, partial
 from itertools import chain
 from numbers import Integral
+from operator import itemgetter
 from os import PathLike
 from typing import Any, Self, cast
 
@@ -19,11 +20,13 @@ from sklearn.model_selection._search import BaseSearchCV
 from sklearn.model_selection._split import _yields_constant_splits
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
+from sklearn.utils.random import sample_without_replacement
 
 from dagsearch._internal.texts import shown
+from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.errors import StorageError
 from dagsearch.methods import default_initial
-from dagsearch.problem import Problem
+from dagsearch.problem import Coding, Problem
 from dagsearch.problems.choices import Choices, OptionsOf
 from dagsearch.results import Proposal
 from dagsearch.run.pools import Pool, Running
@@ -44,9 +47,8 @@ Folds = list[dict[str, Any]]
 
 # The option of a parameter that only some of the candidates set.
 _NOT_SET = "(not set)"
-
-
-# The space -------------------------------------------------------------------------------------------
+# Number of candidates up to which all of them are compared before each fit.
+_MOST_COMPARED = 5000
 
 
 class GridProblem(Choices):
@@ -65,40 +67,42 @@ class GridProblem(Choices):
     """
 
     def __init__(self, grids: Sequence[Mapping[str, Sequence[Any]]], digest: str = "") -> None:
-        self._digest = digest
+        self._digest, self._candidates = digest, ParameterGrid(grids)
         self._value: dict[tuple[str, Hashable], Any] = {}
-        found: dict[str, dict[Hashable, Hashable]] = {}
+        self._known: dict[str, dict[Hashable, Hashable]] = {name: {} for grid in grids for name in grid}
         self._grids = [
-            {name: self._options(name, values, found.setdefault(name, {})) for name, values in grid.items()}
+            {name: tuple(dict.fromkeys(self._option(name, value) for value in grid[name])) for name in grid}
             for grid in grids
         ]
         # What many dicts have comes first, and what distinguishes them before what has many values.
         self._order = sorted(
-            found, key=lambda name: (-sum(name in grid for grid in grids), len(found[name]), name)
+            self._known,
+            key=lambda name: (-sum(name in grid for grid in grids), len(self._known[name]), name),
         )
         conditional = len(grids) > 1
-        places = {name: self._after(name) if conditional else self._grids[0][name] for name in self._order}
-        super().__init__(places)
+        super().__init__(
+            {name: self._after(name) if conditional else self._grids[0][name] for name in self._order}
+        )
 
-    def _options(
-        self, name: str, values: Sequence[Any], known: dict[Hashable, Hashable]
-    ) -> tuple[Hashable, ...]:
-        """The options that stand for values; values of one type that are equal are one option."""
-        options = dict[Hashable, None]()
-        for given in values:
+    def _option(self, name: str, given: Any) -> Hashable:
+        """What stands for a value: itself if it is a number or text, else a text of its own."""
+        known, key = self._known[name], _identity(given)
+        if key not in known:
             value = given.item() if isinstance(given, np.generic) else given
-            key = _identity(value)
-            if key not in known:
-                known[key] = _option(value, {_NOT_SET, *known.values()})
-                self._value[name, known[key]] = given
-            options[known[key]] = None
-        return tuple(options)
+            text, taken = without_addresses(shown(value)), {_NOT_SET, *known.values()}
+            is_plain = isinstance(value, str) or (_is_number(value) and math.isfinite(value))
+            numbered = (f"{text} ({number})" for number in range(2, len(taken) + 3))
+            options = chain([value] if is_plain else [], [text], numbered)
+            known[key] = next(option for option in options if option not in taken)
+            self._value[name, known[key]] = given
+        return known[key]
 
     def _after(self, name: str) -> OptionsOf:
         """The options of a parameter, given those before it."""
         before = self._order[: self._order.index(name)]
 
-        def options(chosen: Mapping[str, Any]) -> tuple[Hashable, ...] | None:
+        @lru_cache(_MOST_COMPARED)
+        def options(chosen: Chosen) -> tuple[Hashable, ...] | None:
             fitting = [
                 grid
                 for grid in self._grids
@@ -107,11 +111,30 @@ class GridProblem(Choices):
             found = tuple(dict.fromkeys(one for grid in fitting for one in grid.get(name, (_NOT_SET,))))
             return None if found == (_NOT_SET,) else found
 
-        return options
+        return cast(OptionsOf, options)
 
     def candidate(self, leaf: Mapping[str, Hashable]) -> Candidate:
         """The values that a leaf stands for, in the order of ``ParameterGrid``."""
         return {name: self._value[name, leaf[name]] for name in sorted(leaf) if leaf[name] != _NOT_SET}
+
+    def leaf_with(self, candidate: Candidate) -> Chosen:
+        """The leaf that stands for these values."""
+        chosen = {name: self._option(name, value) for name, value in candidate.items()}
+        return Chosen(self._walked(lambda name, options: chosen.get(name, _NOT_SET)))
+
+    @property
+    def coding(self) -> Coding:
+        """One place per parameter; all candidates are listed, unless there are many."""
+        return super().coding._replace(every=self._every)
+
+    @cached_property
+    def _every(self) -> IntArray | None:
+        if len(self._grids) == 1 or len(self._candidates) > _MOST_COMPARED:
+            return None
+        leaves = dict.fromkeys(map(self.leaf_with, self._candidates))
+        for leaf in leaves:
+            self._seen.learn(leaf)
+        return super().coding.codes(list(leaves))
 
     def identity(self) -> str:
         """A digest of all options, and of what the scores depend on."""
@@ -121,19 +144,45 @@ class GridProblem(Choices):
 def _identity(value: Any) -> Hashable:
     """Equal for values that cannot be told apart: 1, 1.0 and True can."""
     try:
-        return identity_of(value)
+        return identity_of(value.item() if isinstance(value, np.generic) else value)
     except StorageError:  # it can be told from others only by its place in memory
         return id(value)
 
 
-def _option(value: Any, taken: set[Hashable]) -> Hashable:
-    """What stands for a value in the space: itself if it is a number or text, else a text of its own."""
-    is_number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-    if (is_number or isinstance(value, str)) and value not in taken:
-        return cast(Hashable, value)
-    text = without_addresses(shown(value))
-    numbered = (f"{text} ({number})" for number in range(2, len(taken) + 3))
-    return next(option for option in (text, *numbered) if option not in taken)
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def nearest(grids: Sequence[Mapping[str, Sequence[Any]]], estimator: Any) -> Candidate:
+    """The candidate nearest to the parameters that the estimator has: grids are built around these."""
+    present, found = estimator.get_params(), list[tuple[float, Candidate]]()
+    for grid in grids:
+        candidate, far = Candidate(), 0.0
+        for name in sorted(grid):  # a step before its parameters
+            step, _, parameter = name.rpartition("__")
+            own = candidate.get(step)
+            of_step = own.get_params() if hasattr(own, "get_params") and not isinstance(own, type) else {}
+            distances = _distances(grid[name], of_step.get(parameter, present.get(name)))
+            candidate[name] = grid[name][distances.argmin()]
+            far += distances.min()
+        found.append((far, candidate))
+    return min(found, key=itemgetter(0))[1]
+
+
+def _distances(values: Sequence[Any], present: Any) -> FloatArray:
+    """Distance of each value from the present one, at most 1; numbers are ranked."""
+    numbers = np.unique([float(value) for value in values if _is_number(value)])
+    middle = (len(numbers) - 1) / 2
+    place = np.interp(present, numbers, range(len(numbers))) if _is_number(present) and middle > 0 else middle
+
+    def distance(value: Any) -> float:
+        if _identity(value) == _identity(present):
+            return 0.0
+        if _is_number(value) and middle > 0:
+            return float(abs(np.searchsorted(numbers, value) - place) / (2 * middle))
+        return 0.5 if type(value) is type(present) else 1.0
+
+    return np.array([distance(value) for value in values])
 
 
 # The run ---------------------------------------------------------------------------------------------
@@ -153,18 +202,8 @@ class _SameFolds:
 class GridRun(Pool):
     """Scores the candidates that a search asks for, and keeps the scores on all folds.
 
-    Parameters
-    ----------
-    evaluate : callable
-        scikit-learn's ``evaluate_candidates``, whose fits :attr:`fitted` holds afterwards.
-    problem : GridProblem
-        The candidates.
-    search : Search
-        Search over the problem; new, or of a stored run.
-    folds, jobs : int
-        Number of folds, and of fits at a time.
-    metric : callable
-        The score that is searched, of the scores of one fold.
+    ``evaluate`` is scikit-learn's ``evaluate_candidates``, whose fits :attr:`fitted` holds afterwards;
+    ``metric`` takes the score that is searched from the scores of one fold.
     """
 
     def __init__(
@@ -202,10 +241,9 @@ class GridRun(Pool):
         """Score until the run has ``n_iter`` candidates, or all."""
         for _ in Runner(self._search, self, self._take, Stop()).steps(n_iter):
             pass
-        known = {leaf: folds for leaf, folds in self._scored.items() if folds}
+        known = [leaf for leaf, folds in self._scored.items() if folds]
         if not self.fitted and known:  # scikit-learn reads the names of the metrics from a fit
-            fastest = min(known, key=lambda leaf: sum(fold["fit_time"] for fold in known[leaf]))
-            self._evaluate([self._problem.candidate(fastest)])
+            self._evaluate([self._problem.candidate(known[0])])
         if not self.fitted and self._failure is not None:
             raise self._failure
 
@@ -216,49 +254,44 @@ class GridRun(Pool):
         return Running(proposal, Future())
 
     def finished(self, running: Sequence[Running], patience: float | None = None) -> list[Running]:
-        """Score a batch of candidates."""
-        candidates = [self._problem.candidate(one.proposal.leaf) for one in running]
-        for one, folds in zip(running, self._fits(candidates), strict=True):
-            one.future.set_result(folds)
-        return list(running)
-
-    def _fits(self, candidates: list[Candidate]) -> list[Folds | None]:
-        """The fits of candidates; ``None`` for all of them if no fit of any was successful."""
+        """Score a batch of candidates; ``None`` for all of them if no fit of any was successful."""
+        fits = list[Folds | None]([None] * len(running))
         try:
-            self._evaluate(candidates)
+            self._evaluate([self._problem.candidate(one.proposal.leaf) for one in running])
+            new = [_kept(fit) for fit in self.fitted[-len(running) * self._folds :]]
+            fits = [new[place : place + self._folds] for place in range(0, len(new), self._folds)]
         except ValueError as error:
             if "fits failed" not in str(error):
                 raise
             self._failure = error  # an error only if it is the same with all other candidates
             warnings.warn(str(error), FitFailedWarning, stacklevel=2)
-            return [None] * len(candidates)
-        new = self.fitted[-len(candidates) * self._folds :]
-        return [new[place : place + self._folds] for place in range(0, len(new), self._folds)]
+        for one, folds in zip(running, fits, strict=True):
+            one.future.set_result(folds)
+        return list(running)
 
     def _take(self, ended: Running, ending: bool) -> bool:
         """Tell the search a candidate's score; a failure counts as the worst score so far."""
         proposal, folds = ended.proposal, ended.future.result()
-        score = float(np.mean([self._metric(fold["test_scores"]) for fold in folds])) if folds else math.nan
-        kept = folds and [*map(_kept, folds)]
-        note: dict[str, Any] = {"folds": kept}
-        rewards = np.array([evaluation.reward for evaluation in self._search.history])
-        if not math.isfinite(score):
-            note["failure"] = "the score is not finite" if folds else "no fit was successful"
+        self._scored.setdefault(proposal.leaf, folds)
+        score = self._reward(folds)
+        note, rewards = {"folds": folds}, [evaluation.reward for evaluation in self._search.history]
         if math.isfinite(score):
             self._search.tell(proposal, score, note=note)
         elif len(rewards) > 1:
-            self._search.tell(proposal, float(rewards.min()), float(rewards.var()) or None, note=note)
+            self._search.tell(proposal, min(rewards), float(np.var(rewards)) or None, note=note)
         else:
             self._search.forget(proposal, again=False, leaf=proposal.leaf, note=note)
-        self._scored.setdefault(proposal.leaf, kept)
         return True
+
+    def _reward(self, folds: Folds | None) -> float:
+        """The score as the search sees it: the mean over the folds; nan after a failure."""
+        return float(np.mean([self._metric(fold["test_scores"]) for fold in folds])) if folds else math.nan
 
     def rows(self, error_score: Any) -> Iterator[tuple[Candidate, Folds]]:
         """Every candidate with its fits, in the order in which they were told."""
-        example = _kept(self.fitted[0])
         failed = {
             key: math.nan if key.endswith("time") else _filled(one, error_score)
-            for key, one in example.items()
+            for key, one in _kept(self.fitted[0]).items()
         }
         for leaf, folds in self._scored.items():
             yield self._problem.candidate(leaf), folds or [failed] * self._folds
@@ -284,8 +317,9 @@ def _filled(scores: Any, value: float) -> Any:
 class DAGSearchCV(BaseSearchCV):  # type: ignore[misc]
     """A drop-in for ``GridSearchCV`` that finds good candidates with a part of the fits.
 
-    The first candidates are random. After that a Gaussian belief over all candidates, in which similar ones
-    have similar scores, decides which candidates to score next. No candidate is scored twice.
+    The first candidate is the one nearest to the estimator's own parameters, the next few are random. After
+    that a Gaussian belief over all candidates, in which similar ones have similar scores, decides which
+    candidates to score next. No candidate is scored twice.
 
     Parameters
     ----------
@@ -416,11 +450,16 @@ class DAGSearchCV(BaseSearchCV):  # type: ignore[misc]
         """A new search, or that of a run that has begun, perhaps with another number of candidates."""
         if self.storage is not None and has_begun(self.storage, self.name):
             return Search.resume(self.storage, problem, name=self.name)
-        seed, initial = (
-            int(check_random_state(self.random_state).randint(2**31)),
-            default_initial(self.n_iter),
-        )
-        return Search.default(problem, initial=initial, seed=seed, storage=self.storage, name=self.name)
+        random = check_random_state(self.random_state)
+        seed, grid = int(random.randint(2**31)), ParameterGrid(self.param_grid)
+        # Prior knowledge, and the evidence from a few others, take the place of many random candidates.
+        count = min(self.n_iter, len(grid), max(3, default_initial(self.n_iter) // 2))
+        others = sample_without_replacement(len(grid), count - 1, random_state=random)
+        first = [nearest(grid.param_grid, self.estimator), *(grid[place] for place in others)]
+        search = Search.default(problem, initial=0, seed=seed, storage=self.storage, name=self.name)
+        for leaf in dict.fromkeys(map(problem.leaf_with, first)):
+            search.data.offered.append(search.propose(leaf))
+        return search
 
     def _searched(self, scores: Any) -> float:
         """The score that is searched, of the scores of a fold."""

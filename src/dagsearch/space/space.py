@@ -260,6 +260,8 @@ class Space:
     def few_codes(self) -> IntArray | None:
         """Codes of all leaves; ``None`` if they are many, or not known."""
         coding = self.coding
+        if coding is not None and coding.every is not None:
+            return coding.every
         rows = None if coding is None or not coding.complete else _few_rows(coding.layout)
         if coding is None or rows is None or self.allowed is None:
             return rows
