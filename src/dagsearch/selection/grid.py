@@ -14,6 +14,7 @@ from typing import Any, Self, cast
 
 import numpy as np
 from joblib import effective_n_jobs
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import FitFailedWarning
 from sklearn.model_selection import ParameterGrid
 from sklearn.model_selection._search import BaseSearchCV
@@ -25,7 +26,6 @@ from sklearn.utils.random import sample_without_replacement
 from dagsearch._internal.texts import shown
 from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.errors import StorageError
-from dagsearch.methods import default_initial
 from dagsearch.problem import Coding, Problem
 from dagsearch.problems.choices import Choices, OptionsOf
 from dagsearch.results import Proposal
@@ -47,6 +47,8 @@ Folds = list[dict[str, Any]]
 
 # The option of a parameter that only some of the candidates set.
 _NOT_SET = "(not set)"
+# Number of random candidates at the beginning.
+_RANDOM = 2
 # Number of candidates up to which all of them are compared before each fit.
 _MOST_COMPARED = 5000
 
@@ -153,34 +155,42 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def nearest(grids: Sequence[Mapping[str, Sequence[Any]]], estimator: Any) -> Candidate:
-    """The candidate nearest to the parameters that the estimator has: grids are built around these."""
+def nearest(grids: Sequence[Mapping[str, Sequence[Any]]], estimator: Any) -> list[Candidate]:
+    """Of every dict the candidate nearest to the parameters that the estimator and its steps have.
+
+    Grids are built around these. The nearest one of all comes first.
+    """
     present, found = estimator.get_params(), list[tuple[float, Candidate]]()
     for grid in grids:
         candidate, far = Candidate(), 0.0
         for name in sorted(grid):  # a step before its parameters
             step, _, parameter = name.rpartition("__")
             own = candidate.get(step)
-            of_step = own.get_params() if hasattr(own, "get_params") and not isinstance(own, type) else {}
+            of_step = own.get_params() if isinstance(own, BaseEstimator) else {}
             distances = _distances(grid[name], of_step.get(parameter, present.get(name)))
             candidate[name] = grid[name][distances.argmin()]
             far += distances.min()
         found.append((far, candidate))
-    return min(found, key=itemgetter(0))[1]
+    return [candidate for _, candidate in sorted(found, key=itemgetter(0))]
 
 
 def _distances(values: Sequence[Any], present: Any) -> FloatArray:
-    """Distance of each value from the present one, at most 1; numbers are ranked."""
+    """Distance of each value from the present one, at most 1; of numbers, by rank.
+
+    If the present value is no number, numbers in the middle are nearest, after one that is equal to it.
+    """
     numbers = np.unique([float(value) for value in values if _is_number(value)])
-    middle = (len(numbers) - 1) / 2
-    place = np.interp(present, numbers, range(len(numbers))) if _is_number(present) and middle > 0 else middle
+    last = max(1, len(numbers) - 1)
+    known = _is_number(present) and len(numbers) > 0
+    place = np.interp(present, numbers, range(len(numbers))) if known else last / 2
 
     def distance(value: Any) -> float:
         if _identity(value) == _identity(present):
             return 0.0
-        if _is_number(value) and middle > 0:
-            return float(abs(np.searchsorted(numbers, value) - place) / (2 * middle))
-        return 0.5 if type(value) is type(present) else 1.0
+        if not _is_number(value):
+            return 0.5 if type(value) is type(present) else 1.0
+        away = float(abs(np.searchsorted(numbers, value) - place) / last)
+        return away if known else 0.5 + away
 
     return np.array([distance(value) for value in values])
 
@@ -273,7 +283,7 @@ class GridRun(Pool):
         """Tell the search a candidate's score; a failure counts as the worst score so far."""
         proposal, folds = ended.proposal, ended.future.result()
         self._scored.setdefault(proposal.leaf, folds)
-        score = self._reward(folds)
+        score = float(np.mean([self._metric(fold["test_scores"]) for fold in folds])) if folds else math.nan
         note, rewards = {"folds": folds}, [evaluation.reward for evaluation in self._search.history]
         if math.isfinite(score):
             self._search.tell(proposal, score, note=note)
@@ -282,10 +292,6 @@ class GridRun(Pool):
         else:
             self._search.forget(proposal, again=False, leaf=proposal.leaf, note=note)
         return True
-
-    def _reward(self, folds: Folds | None) -> float:
-        """The score as the search sees it: the mean over the folds; nan after a failure."""
-        return float(np.mean([self._metric(fold["test_scores"]) for fold in folds])) if folds else math.nan
 
     def rows(self, error_score: Any) -> Iterator[tuple[Candidate, Folds]]:
         """Every candidate with its fits, in the order in which they were told."""
@@ -452,10 +458,9 @@ class DAGSearchCV(BaseSearchCV):  # type: ignore[misc]
             return Search.resume(self.storage, problem, name=self.name)
         random = check_random_state(self.random_state)
         seed, grid = int(random.randint(2**31)), ParameterGrid(self.param_grid)
-        # Prior knowledge, and the evidence from a few others, take the place of many random candidates.
-        count = min(self.n_iter, len(grid), max(3, default_initial(self.n_iter) // 2))
-        others = sample_without_replacement(len(grid), count - 1, random_state=random)
-        first = [nearest(grid.param_grid, self.estimator), *(grid[place] for place in others)]
+        others = sample_without_replacement(len(grid), min(_RANDOM, len(grid)), random_state=random)
+        own = nearest(grid.param_grid, self.estimator)[: max(1, self.n_iter // 3)]
+        first = [*own, *(grid[place] for place in others)][: self.n_iter]
         search = Search.default(problem, initial=0, seed=seed, storage=self.storage, name=self.name)
         for leaf in dict.fromkeys(map(problem.leaf_with, first)):
             search.data.offered.append(search.propose(leaf))
