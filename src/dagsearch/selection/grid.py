@@ -168,8 +168,8 @@ def nearest(grids: Sequence[Mapping[str, Sequence[Any]]], estimator: Any) -> lis
             own = candidate.get(step)
             of_step = own.get_params() if isinstance(own, BaseEstimator) else {}
             distances = _distances(grid[name], of_step.get(parameter, present.get(name)))
-            candidate[name] = grid[name][distances.argmin()]
-            far += distances.min()
+            candidate[name] = grid[name][int(distances.argmin())]
+            far += float(distances.min())
         found.append((far, candidate))
     return [candidate for _, candidate in sorted(found, key=itemgetter(0))]
 
@@ -323,9 +323,9 @@ def _filled(scores: Any, value: float) -> Any:
 class DAGSearchCV(BaseSearchCV):  # type: ignore[misc]
     """A drop-in for ``GridSearchCV`` that finds good candidates with a part of the fits.
 
-    The first candidate is the one nearest to the estimator's own parameters, the next few are random. After
-    that a Gaussian belief over all candidates, in which similar ones have similar scores, decides which
-    candidates to score next. No candidate is scored twice.
+    The first candidates are those nearest to the estimator's own parameters, one of every dict, and two
+    random ones. After that a Gaussian belief over all candidates, in which similar ones have similar scores,
+    decides which candidates to score next. No candidate is scored twice.
 
     Parameters
     ----------
