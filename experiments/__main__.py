@@ -55,7 +55,9 @@ _BENCHMARKS = {
     ),
     "grid": Experiment("benchmarks.grid:run", "DAGSearchCV beside other searches", ("scores",), "grid"),
     "speed": Experiment("speed:run", "what a step costs, as ratios within one run", folder="speed"),
-    "forecast": Experiment("benchmarks.forecast:run", "how often forecasts hold", folder="forecast"),
+    "forecast": Experiment(
+        "benchmarks.forecast:run", "fits the coefficients of forecasts", folder="forecast"
+    ),
     "arena": Experiment("arena:run", "players of a game against each other ('.[games]')", _GAMES, "arena"),
 }
 _TRUTH = {
@@ -93,10 +95,10 @@ OPTIONS: dict[str, dict[str, Any]] = {
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run an experiment; returns the exit code."""
+    arguments = sys.argv[1:] if arguments is None else arguments
+    if arguments[:1] == ["gallery"]:
+        return int(import_module("experiments.gallery.command").main(arguments[1:]))
     options = _parser().parse_args(arguments)
-    if options.command == "gallery":
-        print(import_module("experiments.gallery.frame").listed())
-        return 0
     chosen: Experiment = COMMANDS[options.command][2][options.name_of_experiment]
     given = {name: getattr(options, name) for name in chosen.takes if getattr(options, name) is not None}
     module, function = chosen.where.split(":")
@@ -133,7 +135,9 @@ def _parser() -> argparse.ArgumentParser:
             one.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="number of processes")
             for option in experiment.takes:
                 one.add_argument(f"--{option.replace('_', '-')}", **OPTIONS[option])
-    commands.add_parser("gallery", help="list the applications of the gallery")
+    commands.add_parser(
+        "gallery", help="applications with the real thing running; without a name, lists them"
+    )
     return parser
 
 

@@ -12,12 +12,11 @@ import psycopg
 import pytest
 
 from dagsearch.errors import StorageError
-from experiments.gallery.indexes.__main__ import main
 from experiments.gallery.indexes.candidates import Index, candidates, read_workload
 from experiments.gallery.indexes.data import load
 from experiments.gallery.indexes.methods import Saving, alike, index_choice, methods
 from experiments.gallery.indexes.planner import open_planner
-from experiments.gallery.indexes.server import connected, embedded
+from experiments.gallery.indexes.server import embedded
 from experiments.harness.evaluations import BudgetSpent, Evaluations
 from support.processes import environment, running, wait_until
 from support.runs import events
@@ -191,7 +190,9 @@ def test_an_interrupted_run_stops_its_server_and_continues(open_folder, tmp_path
     command = [
         sys.executable,
         "-m",
-        "experiments.gallery.indexes",
+        "experiments",
+        "gallery",
+        "indexes",
         "--small",
         "--k",
         "3",
@@ -214,40 +215,3 @@ def test_an_interrupted_run_stops_its_server_and_continues(open_folder, tmp_path
     assert len(statements) == 3
     assert all(statement.startswith("CREATE INDEX ") for statement in statements)
     assert list(open_folder.iterdir()) == []
-
-
-def test_a_killed_run_leaves_no_server(open_folder, tmp_path):
-    command = [sys.executable, "-m", "experiments.gallery.indexes", "--small", "--out", str(tmp_path)]
-    path = tmp_path / "run.db"
-    with running(command, cwd=ROOT, env=environment(TMPDIR=str(open_folder))) as process:
-        wait_until(lambda: told_in(path) > 0, process)
-        (socket,) = open_folder.glob("*/.s.PGSQL.5432")
-        process.kill()
-        process.wait()
-
-    def refused():
-        try:
-            psycopg.connect(f"postgresql://postgres@/postgres?host={socket.parent}").close()
-        except psycopg.OperationalError:
-            return True
-        return False
-
-    wait_until(refused)
-
-
-def test_a_small_comparison_writes_its_files(tmp_path, monkeypatch, capsys):
-    options = ["compare", "--small", "--seeds", "2", "--k", "2", "--budget", "10", "--out", str(tmp_path)]
-    monkeypatch.setattr(sys, "argv", ["indexes", *options])
-    assert main() == 0
-    assert "| greedy |" in capsys.readouterr().out
-    assert {path.name for path in tmp_path.iterdir()} == {
-        "curves.csv",
-        "runs.csv",
-        "comparison.json",
-        "comparison.png",
-    }
-
-
-def test_an_own_server_is_used_by_its_address(address):
-    with connected(address) as connection:
-        assert connection.execute("SELECT count(*) > 1000 FROM lineitem").fetchone() == (True,)

@@ -2,17 +2,14 @@
 
 import math
 import os
-import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 import dagsearch as ds
+from experiments.__main__ import main
 from experiments.gallery import frame, passes
 from experiments.gallery.passes import by_seed
-from experiments.gallery.passes.__main__ import main
 from experiments.gallery.passes.compiler import EMBEDDED, LLVM, Module, installed
 from experiments.gallery.passes.methods import Tree, methods
 from experiments.gallery.passes.problem import Applications, PassOrder
@@ -154,7 +151,7 @@ def test_the_table_has_geometric_means_over_programs():
 
 
 def test_a_small_run_writes_an_order_that_gives_the_program(tmp_path):
-    arguments = ["--small", "--llvm", EMBEDDED, "--out", str(tmp_path)]
+    arguments = ["gallery", "passes", "--small", "--llvm", EMBEDDED, "--out", str(tmp_path)]
     assert main(arguments) == 0
     names = (tmp_path / "passes.txt").read_text().strip().split(",")
     llvm = LLVM(EMBEDDED)
@@ -162,33 +159,3 @@ def test_a_small_run_writes_an_order_that_gives_the_program(tmp_path):
     for name in names:
         module = llvm.applied(module.bitcode, name)
     assert module.bitcode == (tmp_path / "hash.bc").read_bytes()
-
-
-def test_a_small_comparison_writes_its_files(tmp_path):
-    arguments = [
-        "compare",
-        "--small",
-        "--llvm",
-        EMBEDDED,
-        "--budget",
-        "10",
-        "--programs",
-        "hash",
-        "--out",
-        str(tmp_path),
-    ]
-    assert main(arguments) == 0
-    assert {path.name for path in tmp_path.iterdir()} == {
-        "curves.csv",
-        "runs.csv",
-        "comparison.json",
-        "comparison.png",
-    }
-
-
-def test_the_server_ends_with_its_input():
-    script = Path(ds.__file__).parents[2] / "experiments" / "gallery" / "passes" / "server.py"
-    done = subprocess.run(
-        [sys.executable, str(script), EMBEDDED], input=b"", capture_output=True, timeout=120
-    )
-    assert done.returncode == 0
