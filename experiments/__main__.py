@@ -33,10 +33,10 @@ _NETWORK = ("data", "weights", "device")
 _GAMES = ("games", "player", "against", "simulations", "count", "opening", "seed", "name")
 _PAPER = {
     "max": Experiment("paper.maximum:run", "the maximum of three Gaussians"),
-    "synthetic": Experiment("paper:section_4_1", "section 4.1"),
-    "tictactoe": Experiment("paper:section_4_2", "section 4.2"),
-    "mnist": Experiment("paper:section_4_3", "section 4.3, with '.[mnist]'", (*_NETWORK, "save_weights")),
-    "digits": Experiment("paper:section_4_3_by_digits", "section 4.3 with scikit-learn's digits"),
+    "synthetic": Experiment("paper.synthetic:run", "section 4.1"),
+    "tictactoe": Experiment("paper.tictactoe:run", "section 4.2"),
+    "mnist": Experiment("paper.mnist:run_mnist", "section 4.3, with '.[mnist]'", (*_NETWORK, "save_weights")),
+    "digits": Experiment("paper.mnist:run_digits", "section 4.3 with scikit-learn's digits"),
     "counts": Experiment("paper.counts:run", "every count in the text"),
     "moves": Experiment("paper.moves:run", "optimal moves of Tic-Tac-Toe beside OpenSpiel's ('.[games]')"),
     "correlated": Experiment("paper.correlated:run", "the maximum of correlated children"),

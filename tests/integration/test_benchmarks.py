@@ -13,9 +13,9 @@ from experiments.harness import markdown
 
 ROOT = Path(__file__).parents[2]
 SMALL = [
-    ("reproduce", "max"),
-    ("reproduce", "synthetic"),
     ("reproduce", "steps"),
+    ("reproduce", "correlated"),
+    ("reproduce", "moves"),
     ("benchmark", "synthetic"),
     ("benchmark", "digits"),
     ("benchmark", "tictactoe"),

@@ -268,14 +268,6 @@ def test_a_mirror_with_other_content_is_refused(mirror, small_mnist, tmp_path, m
     assert not (mnist_data.cache_folder() / "t10k-labels-idx1-ubyte.gz").exists()
 
 
-def test_offline_and_without_data_it_says_which_files_to_put_where(tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    with pytest.raises(
-        mnist_data.DataError, match=r"train-images-idx3-ubyte.gz.*dagsearch.*mnist.*reproduce digits"
-    ):
-        mnist_data.load(mirrors=["http://127.0.0.1:9/"])
-
-
 def test_damaged_and_missing_files_are_named(small_mnist, tmp_path, capsys):
     (small_mnist / "t10k-images-idx3-ubyte.gz").write_bytes(b"damaged")
     arguments = ["reproduce", "mnist", "--quick", "--out", str(tmp_path)]
@@ -361,13 +353,6 @@ def test_references_need_weights(small_mnist, tmp_path, capsys):
     assert "needs --weights FILE" in capsys.readouterr().err
 
 
-def test_optimal_moves_are_counted(tmp_path):
-    assert main(["reproduce", "moves", "--quick", "--jobs", "2", "--out", str(tmp_path)]) == 0
-    rows = read_rows(tmp_path / "moves.csv.gz")
-    assert len(rows) == 9
-    assert all(0.8 <= row.value <= 1.0 for row in rows)
-
-
 # The committed results ----------------------------------------------------------------------------------
 
 
@@ -375,40 +360,3 @@ def test_the_claims_table_states_the_committed_figures():
     page = (ROOT / "docs" / "reproduction.md").read_text()
     for claim, figure in claims.figures(ROOT / "results").items():
         assert figure in page, f"{claim}: {figure}"
-
-
-def test_the_correlated_fold_makes_the_difference_that_the_page_states():
-    page = (ROOT / "docs" / "reproduction.md").read_text()
-    found = curves(read_rows(ROOT / "results" / "correlated.csv.gz"))
-    plain, correlated = "probabilistic DAG", "probabilistic DAG, correlated"
-    for experiment, step, ratio in (("synthetic", 50, 3), ("tictactoe", 150, 14)):
-        one, two = found[plain, experiment], found[correlated, experiment]
-        gains = two.values[:, two.at(step)] - one.values[:, one.at(step)]
-        assert f"{gains.mean():+.3f} ± {gains.std(ddof=1) / gains.size**0.5:.3f}" in page
-        seconds = (found[method, f"{experiment}, seconds"].mean[-1] for method in (correlated, plain))
-        assert round(next(seconds) / next(seconds)) == ratio
-
-
-def test_the_correlated_fold_runs_beside_the_plain_one(tmp_path):
-    assert main(["reproduce", "correlated", "--quick", "--jobs", "1", "--out", str(tmp_path)]) == 0
-    rows = read_rows(tmp_path / "correlated.csv.gz")
-    assert {row.setting for row in rows} == {
-        "synthetic",
-        "synthetic, seconds",
-        "tictactoe",
-        "tictactoe, seconds",
-    }
-
-
-def test_the_committed_mnist_run_shows_what_it_must():
-    found = best_setting(read_rows(ROOT / "results" / "mnist.csv.gz"))
-    ours, rave = found["probabilistic DAG"][1], found["UCT-RAVE"][1]
-    assert ours.mean[-1] >= 0.66
-    ahead = [ours.mean[i] > rave.mean[i] for i in range(ours.at(50), len(ours.steps))]
-    assert all(ahead)
-
-
-def test_committed_files_are_small():
-    sizes = {path.name: path.stat().st_size for path in (ROOT / "results").rglob("*.*")}
-    assert sizes["synthetic.csv.gz"] > 0
-    assert max(sizes.values()) < 4e5

@@ -33,11 +33,10 @@ def embedded() -> Iterator[str]:
 
     The server is stopped and its files are deleted at the end, also after an error or Ctrl-C.
     """
-    start = import_peer("pgserver").get_server
     with tempfile.TemporaryDirectory(prefix="postgresql-") as folder:
         Path(folder).chmod(0o755)  # root's server runs as another user
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RuntimeWarning)  # about where its lock is
-            server = start(Path(folder, "data"), cleanup_mode="delete")
+            warnings.simplefilter("ignore")  # about where its lock is
+            server = import_peer("pgserver").get_server(Path(folder, "data"), cleanup_mode="delete")
         with server:
             yield server.get_uri()
