@@ -294,13 +294,11 @@ def test_a_job_shop_ends_with_its_last_operation():
 
 @pytest.mark.parametrize("name", settings.TABLES)
 def test_tables_hold_what_fitting_gives(name):
-    space = settings.places(settings.TABLES[name].settings)
-    batches = [batch for batch in settings._batches(name) if len(batch) == 1]
-    for batch in (batches[3], batches[len(batches) // 2]):
-        (found,) = settings._fit_quietly(name, [batch])
-        codes = zip(space.names, space.values, strict=True)
-        row = [values.index(batch[0][key]) if key in batch[0] else len(values) for key, values in codes]
-        assert settings.look_up(name)(np.array([row]))[0] == pytest.approx(found, abs=0.005)
+    every, known = settings.pipelines(name), settings.scores(name)
+    assert len(every) == len(known)
+    boosted = next((n for n, made in enumerate(every) if made["model"] == "boosting"), 7)
+    for number in (3, len(every) // 2, boosted):
+        assert known[number] == pytest.approx(settings.fitted(name, every[number]), abs=0.005)
 
 
 @pytest.mark.parametrize("name", ["layers", "tumours"])
