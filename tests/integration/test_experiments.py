@@ -249,17 +249,6 @@ def mirror(small_mnist):
 
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
-def test_mnist_is_downloaded_once_from_the_first_mirror_that_has_it(
-    mirror, small_mnist, tmp_path, monkeypatch, capfd
-):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    data = mnist_data.load(mirrors=["http://127.0.0.1:9/", mirror])
-    assert data.train.shape == (100, 784)
-    assert sorted(path.name for path in mnist_data.cache_folder().iterdir()) == sorted(mnist_data.CHECKSUMS)
-    assert mnist_data.load(mirrors=[]).train.shape == (100, 784)  # from the cache
-
-
-@pytest.mark.filterwarnings("ignore::ResourceWarning")
 def test_a_mirror_with_other_content_is_refused(mirror, small_mnist, tmp_path, monkeypatch, capfd):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     (small_mnist / "t10k-labels-idx1-ubyte.gz").write_bytes(b"something else")
@@ -346,11 +335,6 @@ if SHARED.is_dir():  # the real data is not part of the repository
         ]
         assert found[0] == pytest.approx([0.717, 0.701], abs=0.0021)
         assert found[0] == pytest.approx(found[1], abs=0.0021)
-
-
-def test_references_need_weights(small_mnist, tmp_path, capsys):
-    assert main(["reproduce", "references", "--data", str(small_mnist), "--out", str(tmp_path)]) == 1
-    assert "needs --weights FILE" in capsys.readouterr().err
 
 
 # The committed results ----------------------------------------------------------------------------------

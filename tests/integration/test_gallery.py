@@ -39,7 +39,7 @@ def test_the_readme_says_what_the_runs_say(name):
         ("flow_shop", "NEH + local search", []),
         ("indexes", "greedy", ["--k", "2", "--budget", "10", "--seeds", "2"]),
         ("passes", "whole orders", ["--llvm", "llvmlite", "--budget", "10", "--programs", "hash"]),
-        ("pipeline", "TPE, categories", ["--budget", "6"]),
+        ("pipeline", "TPE, categories", ["--budget", "2"]),
     ],
 )
 def test_a_small_comparison_writes_its_files(name, method, options, tmp_path, capsys):

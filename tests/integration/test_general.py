@@ -84,27 +84,6 @@ def test_neighbours_are_different_and_exclude_the_point_itself(name, count):
         assert set(changed) == ({1} if name == "places" else {2})
 
 
-def test_changing_a_choice_keeps_the_others_and_fills_what_appears():
-    found = names_of(CONDITIONAL.neighbours(np.array([0, 3, 2, 1]), RNG(0)))
-    assert len(found) == 2
-    assert (0, 3, 2, 0) in found
-    (other,) = set(found) - {(0, 3, 2, 0)}
-    assert (other[0], other[3]) == (1, 1)
-    assert other[1] < 3
-    assert names_of(CONDITIONAL.neighbours(np.array([1, 1, 2, 0]), RNG(0)))[0] == (0, 3, 2, 0)
-
-
-def test_a_child_keeps_what_its_parents_share():
-    mother, father = np.array([3, 1, 0, 2, 4]), np.array([3, 1, 4, 0, 2])
-    for seed in range(10):
-        child = Order(5).cross(mother, father, RNG(seed))
-        assert sorted(child) == [0, 1, 2, 3, 4]
-        assert tuple(child[:2]) == (3, 1)
-    child = Subset(5, 2).cross(np.array([1, 1, 0, 0, 0]), np.array([0, 1, 1, 0, 0]), RNG(0))
-    assert child[1] == 1
-    assert child[3] == child[4] == 0
-
-
 def test_orders_with_repetition_keep_how_often_an_item_occurs():
     space, rng = Repeated(3, 2), RNG(0)
     assert space.size == 90
@@ -125,14 +104,6 @@ def test_numbers_are_on_a_line_or_on_one_of_logarithms():
     assert [rate.nearest(value) for value in (0.1, 0.0012, 0.02)] == [0, 1, 2]
     assert width.nearest(23) == 2  # nearer to 32 than to 16 by its ratio
     assert not Scale((0.0, 0.3, 0.9)).log
-
-
-def test_conditions_and_values_reach_other_packages():
-    model, depth, C = NUMBERS.parameters()
-    assert model.scale is None
-    assert (depth.when, C.when) == (("model", (0,)), ("model", (1,)))
-    assert C.scale.log
-    assert NUMBERS.made({"model": 1, "C": 3}).tolist() == [1, 4, 3]
 
 
 # Problems --------------------------------------------------------------------------------------------
@@ -351,13 +322,6 @@ def test_relabelling_keeps_all_scores():
 
 
 # Optima ----------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("name", ["cell", "pipeline"])
-def test_enumerated_optima_are_those_of_the_file(name):
-    computed, known = optima.compute(TASKS[name], 2), optima.scale_of(TASKS[name], 2)
-    assert computed.best == pytest.approx(known.best)
-    assert computed.how == known.how == "enumerated"
 
 
 def test_no_best_score_is_better_than_what_its_point_earns():
@@ -594,11 +558,3 @@ def test_the_command_writes_and_keeps(tmp_path, capsys):
         "front.png",
         "front.pdf",
     }
-
-
-def test_the_command_refuses_what_it_does_not_know(tmp_path, capsys):
-    command = ["benchmark", "general", "--quick", "--out", str(tmp_path)]
-    assert main([*command, "--methods", "magic"]) != 0
-    assert "there is no method 'magic'; there are dagsearch, " in capsys.readouterr().err
-    assert main([*command, "--problems", "chess"]) != 0
-    assert "there is no problem 'chess'" in capsys.readouterr().err
