@@ -138,7 +138,7 @@ diabetes 0.3289369  blocks 0.0924310421  needles 0.036  switches -0.016544392  c
 
 def test_instances_stay_as_they_are():
     names, means = MEANS.split()[::2], map(float, MEANS.split()[1::2])
-    assert names == [task.name for task in TASKS.values() if task.same is None]
+    assert set(names) == {task.name for task in TASKS.values() if task.same is None}
     for name, mean in zip(names, means, strict=True):
         instance = TASKS[name].instance(1)
         scores = instance.scores(instance.space.sample(50, RNG(5)))
