@@ -33,10 +33,10 @@ _NETWORK = ("data", "weights", "device")
 _GAMES = ("games", "player", "against", "simulations", "count", "opening", "seed", "name")
 _PAPER = {
     "max": Experiment("paper.maximum:run", "the maximum of three Gaussians"),
-    "synthetic": Experiment("paper:section_4_1", "section 4.1"),
-    "tictactoe": Experiment("paper:section_4_2", "section 4.2"),
-    "mnist": Experiment("paper:section_4_3", "section 4.3, with '.[mnist]'", (*_NETWORK, "save_weights")),
-    "digits": Experiment("paper:section_4_3_by_digits", "section 4.3 with scikit-learn's digits"),
+    "synthetic": Experiment("paper.synthetic:run", "section 4.1"),
+    "tictactoe": Experiment("paper.tictactoe:run", "section 4.2"),
+    "mnist": Experiment("paper.mnist:run_mnist", "section 4.3, with '.[mnist]'", (*_NETWORK, "save_weights")),
+    "digits": Experiment("paper.mnist:run_digits", "section 4.3 with scikit-learn's digits"),
     "counts": Experiment("paper.counts:run", "every count in the text"),
     "moves": Experiment("paper.moves:run", "optimal moves of Tic-Tac-Toe beside OpenSpiel's ('.[games]')"),
     "correlated": Experiment("paper.correlated:run", "the maximum of correlated children"),
@@ -55,7 +55,9 @@ _BENCHMARKS = {
     ),
     "grid": Experiment("benchmarks.grid:run", "DAGSearchCV beside other searches", ("scores",), "grid"),
     "speed": Experiment("speed:run", "what a step costs, as ratios within one run", folder="speed"),
-    "forecast": Experiment("benchmarks.forecast:run", "how often forecasts hold", folder="forecast"),
+    "forecast": Experiment(
+        "benchmarks.forecast:run", "fits the coefficients of forecasts", folder="forecast"
+    ),
     "arena": Experiment("arena:run", "players of a game against each other ('.[games]')", _GAMES, "arena"),
 }
 _TRUTH = {
@@ -93,10 +95,10 @@ OPTIONS: dict[str, dict[str, Any]] = {
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run an experiment; returns the exit code."""
+    arguments = sys.argv[1:] if arguments is None else arguments
+    if arguments[:1] == ["gallery"]:
+        return int(import_module("experiments.gallery.command").main(arguments[1:]))
     options = _parser().parse_args(arguments)
-    if options.command == "gallery":
-        print(import_module("experiments.gallery.frame").listed())
-        return 0
     chosen: Experiment = COMMANDS[options.command][2][options.name_of_experiment]
     given = {name: getattr(options, name) for name in chosen.takes if getattr(options, name) is not None}
     module, function = chosen.where.split(":")
@@ -133,7 +135,9 @@ def _parser() -> argparse.ArgumentParser:
             one.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="number of processes")
             for option in experiment.takes:
                 one.add_argument(f"--{option.replace('_', '-')}", **OPTIONS[option])
-    commands.add_parser("gallery", help="list the applications of the gallery")
+    commands.add_parser(
+        "gallery", help="applications with the real thing running; without a name, lists them"
+    )
     return parser
 
 

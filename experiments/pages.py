@@ -7,14 +7,13 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from experiments import speed
-from experiments.benchmarks import forecast
 from experiments.benchmarks import tables as benchmarks
 from experiments.gallery import frame, passes
 from experiments.general import page as general
 from experiments.general.measures import Measures
 from experiments.harness import markdown
 from experiments.harness.runner import read_rows
-from experiments.truth import page as truth
+from experiments.truth import measures, search, selection
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS, DOCS, GALLERY = ROOT / "results", ROOT / "docs", ROOT / "experiments" / "gallery"
@@ -38,9 +37,9 @@ def parts() -> dict[str, Mapping[str, str]]:
         },
         "index.md": {"front": front.format(docs="")},
         "../README.md": {"front": front.format(docs="docs/")},
-        "truth.md": truth.tables(RESULTS / "truth"),
-        "watching.md": {
-            "forecast": forecast.table(read_rows(RESULTS / "forecast" / "forecast.csv.gz")),
+        "truth.md": {
+            "search": measures.table(search.lines(read_rows(RESULTS / "truth" / "search.csv.gz"))),
+            "selection": measures.table(selection.read(RESULTS / "truth")),
         },
     }
 

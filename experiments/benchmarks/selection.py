@@ -7,6 +7,7 @@ import logging
 import time
 import warnings
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -20,7 +21,6 @@ from sklearn.model_selection import KFold, StratifiedKFold, train_test_split
 from sklearn.utils import _safe_indexing
 
 from dagsearch._internal.typing import FloatArray, IntArray
-from dagsearch.problems import Subsets
 from dagsearch.selection import SubsetScorer
 from dagsearch.selection.rankings import numeric_table, ranked, standardised
 from dagsearch.sklearn import DAGSearchSelector
@@ -32,6 +32,7 @@ from experiments.benchmarks.subset_peers import (
     sklearn_forward_selection,
 )
 from experiments.harness.drawing import figure
+from experiments.harness.evaluations import BudgetSpent, Evaluations
 from experiments.harness.peers import import_peer
 from experiments.harness.runner import Outcome, Row, curves, run_rounds
 
@@ -182,14 +183,16 @@ def _searched(search: Peer, part: Round, columns: Sequence[int], budget: int) ->
     """The best of the subsets that a search has scored."""
     score = part.scorer()
 
-    def reward(subset: frozenset[int]) -> float:
-        scored = score([columns[place] for place in subset])
+    def reward(chosen: IntArray) -> float:
+        scored = score([columns[place] for place in chosen])
         return -1.0 if scored.failure is not None else scored.mean
 
-    trials = search(Subsets(len(columns), part.k, reward=reward), budget, part.seed)
-    whole = [trial for trial in trials if trial.complete]
-    best = max(whole, key=lambda trial: trial.reward)
-    return [columns[place] for place in sorted(best.subset)], FOLDS * len(trials)
+    evaluate = Evaluations(reward, budget, key=lambda chosen: frozenset(chosen.tolist()))
+    with suppress(BudgetSpent):
+        search(evaluate, len(columns), part.k, part.seed)
+    known = zip(evaluate.rewards, evaluate.points, strict=True)
+    _, best = max((one for one in known if len(one[1]) == part.k), key=lambda one: one[0])
+    return [columns[place] for place in sorted(best.tolist())], FOLDS * len(evaluate.points)
 
 
 def _random(part: Round, budget: int) -> Answer:

@@ -1,9 +1,8 @@
-"""What all applications share: the command, a run with storage, and the comparison of methods."""
+"""What all applications share: a run with storage, and the comparison of methods."""
 
 import argparse
 import hashlib
 import os
-import re
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -26,69 +25,13 @@ if TYPE_CHECKING:
 
 # Number of evaluations whose values may lie outside a picture: the first ones would squeeze the rest.
 _FIRST_SHOWN = 5
+TOGETHER = 100
+"""Number of run numbers that belong to one problem."""
 # One colour per method in the order of a comparison, distinct for any colour vision (Okabe and Ito).
 COLOURS = ("#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 
 
-def listed() -> str:
-    """The applications, and how each is started."""
-    lines = []
-    for readme in sorted(Path(__file__).parent.glob("*/README.md")):
-        title, summary = re.split(r"\n\s*\n", readme.read_text().strip(), maxsplit=2)[:2]
-        start = f"python -m experiments.gallery.{readme.parent.name}"
-        lines += [title.lstrip("# "), "  " + " ".join(summary.split())]
-        lines += [f"  start:   {start}", f"  compare: {start} compare", ""]
-    return "\n".join([*lines, "They need: python -m pip install '.[gallery]', in a clone."])
-
-
-# The command ---------------------------------------------------------------------------------------------
-
-
-def parser(
-    name: str, description: str, budget: int, small: int, jobs: bool = True
-) -> argparse.ArgumentParser:
-    """The options of an application.
-
-    ``budget`` is the default number of evaluations, ``small`` the largest one of a small version, and
-    ``jobs`` says whether it can use several processes.
-    """
-    made = argparse.ArgumentParser(prog=f"python -m experiments.gallery.{name}", description=description)
-    made.add_argument(
-        "action", nargs="?", choices=("run", "compare"), default="run", help="what to do (default: run)"
-    )
-    made.add_argument("--budget", type=int, default=budget, help="evaluations (default: %(default)s)")
-    made.add_argument("--seed", type=int, default=0, help="random seed (default: %(default)s)")
-    made.add_argument("--seeds", type=int, help="runs of each method compared (default: 5; small: 1)")
-    made.add_argument("--small", action="store_true", help="a small version, which takes seconds")
-    made.add_argument("--fresh", action="store_true", help="delete an earlier run first")
-    made.add_argument(
-        "--out",
-        type=Path,
-        metavar="DIR",
-        help=f"folder to write to (default: {name}-run; for compare: experiments/gallery/{name})",
-    )
-    if jobs:
-        made.add_argument(
-            "--jobs",
-            type=int,
-            default=1,
-            help="evaluations at the same time, or runs that are compared; -1: one per core (default: 1)",
-        )
-    made.set_defaults(name=name, small_budget=small)
-    return made
-
-
-def parsed(made: argparse.ArgumentParser, arguments: Sequence[str] | None) -> argparse.Namespace:
-    """The options that were given; ``out`` is the folder to write to, which is made if it does not exist."""
-    options = made.parse_args(arguments)
-    if options.small:
-        options.budget = min(options.budget, options.small_budget)
-    options.seeds = options.seeds or (1 if options.small else 5)
-    if options.out is None:
-        beside = Path(__file__).parent / options.name
-        options.out = Path(f"{options.name}-run") if options.action == "run" else beside
-    options.out.mkdir(parents=True, exist_ok=True)
-    return options
+# A run ---------------------------------------------------------------------------------------------------
 
 
 def solve(
@@ -100,7 +43,7 @@ def solve(
     ``None`` if it was interrupted before the first evaluation.
     """
     storage = options.out / "run.db"
-    if getattr(options, "jobs", 1) != 1:
+    if options.jobs != 1:
         settings["n_jobs"] = options.jobs
     if options.fresh:
         storage.unlink(missing_ok=True)
@@ -156,8 +99,8 @@ class Contest(NamedTuple):
     """Evaluations per run, the same for all or by method."""
     shown: Callable[[float], float] = float
     """The best reward as a practitioner reads it, such as a cost."""
-    first: int = 0
-    """Number of the run with seed 0; that with seed 1 has the next one."""
+    number: int = 0
+    """Number of the problem: that of a run is this, times :data:`TOGETHER`, plus its seed."""
 
 
 def compare(contests: Sequence[Contest], seeds: int, jobs: int = 1) -> list[Run]:
@@ -191,7 +134,7 @@ def _one_run(contest: Contest, name: str, seed: int) -> Run:
         contest.methods[name](evaluate, seed)
     wall, cpu = time.perf_counter() - began, time.process_time() - began_cpu
     best = [contest.shown(float(value)) for value in np.maximum.accumulate(evaluate.rewards)]
-    return Run(name, contest.first + seed, best, wall, cpu - evaluate.cpu_seconds)
+    return Run(name, TOGETHER * contest.number + seed, best, wall, cpu - evaluate.cpu_seconds)
 
 
 # What a comparison writes --------------------------------------------------------------------------------
@@ -222,6 +165,20 @@ def read(folder: Path) -> list[Run]:
         for row in read_csv(folder / "runs.csv")
     }
     return [Run(*run, best[run], *seconds) for run, seconds in times.items()]
+
+
+def averaged(runs: Sequence[Run], number: Callable[[Run], int], mean: Callable[..., Any]) -> list[Run]:
+    """One run per method and ``number(run)``: the mean of their values; shorter runs keep their last."""
+    groups: dict[tuple[str, int], list[Run]] = {}
+    for run in runs:
+        groups.setdefault((run.method, number(run)), []).append(run)
+    found = []
+    for (method, own), group in groups.items():
+        longest = max(len(run.best) for run in group)
+        curves = [run.best + run.best[-1:] * (longest - len(run.best)) for run in group]
+        seconds = np.mean([(run.wall_seconds, run.own_seconds) for run in group], axis=0)
+        found.append(Run(method, own, mean(curves, axis=0).tolist(), *seconds.tolist()))
+    return found
 
 
 def at(runs: Sequence[Run], method: str, count: int) -> "tuple[float, float]":
@@ -288,20 +245,11 @@ class Panel(NamedTuple):
 
 
 def report(
-    folder: Path,
-    runs: Sequence[Run],
-    table: str,
-    panels: Sequence[Panel],
-    about: Mapping[str, Any],
+    folder: Path, runs: Sequence[Run], table: str, panels: Sequence[Panel], about: Mapping[str, Any]
 ) -> None:
     """Write the files of a comparison, print its table, and put it into the folder's README if it has one."""
     write(folder, runs, about)
     draw(folder / "comparison.png", panels)
-    publish(folder, table)
-
-
-def publish(folder: Path, table: str) -> None:
-    """Print the table of a comparison, and put it into the folder's README if it has one."""
     print(table)
     if (folder / "README.md").exists():
         markdown.put(folder / "README.md", {"results": table})

@@ -1,13 +1,13 @@
 """Pipelines for real tables: which settings there are, and what each of all pipelines earns.
 
 ``python -m experiments.general.settings`` fits every pipeline by cross-validation and writes
-``tables/NAME.csv.gz`` (``--jobs`` processes, ten minutes on two cores). Runs look scores up, so that they
+``tables/NAME.csv.gz`` (``--jobs`` processes, twenty minutes on two cores). Runs look scores up, so that they
 cost nothing.
 """
 
 import argparse
 import warnings
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -203,71 +203,41 @@ def _model(made: Settings, regression: bool) -> Any:
     )
 
 
-def fitted(name: str, pipelines: Sequence[Settings]) -> list[float]:
-    """Scores of pipelines that differ in their number of boosting rounds only."""
-    from sklearn import metrics, model_selection, pipeline
+def fitted(name: str, made: Settings) -> float:
+    """Mean score of a pipeline in cross-validation."""
+    from sklearn import model_selection, pipeline
 
     table = TABLES[name]
     X, y = table.load()
     regression = table.scoring == "r2"
-    score = metrics.r2_score if regression else metrics.accuracy_score
     kind = model_selection.KFold if regression else model_selection.StratifiedKFold
-    parts = kind(table.folds, shuffle=True, random_state=0)
-    longest = pipelines[-1]
-    found = []
-    for train, test in parts.split(X, y):
-        before = pipeline.make_pipeline("passthrough", *_prepared(longest)).fit(X[train])
-        inside, outside = before.transform(X[train]), before.transform(X[test])
-        model = _model(longest, regression).fit(inside, y[train])
-        if "rounds" in longest:  # one fit says what fewer rounds would have said
-            staged = list(model.staged_predict(outside))
-            predicted = [staged[made["rounds"] - 1] for made in pipelines]
-        else:
-            predicted = [model.predict(outside)]
-        found.append([float(score(y[test], one)) for one in predicted])
-    return [float(value) for value in np.mean(found, axis=0)]
-
-
-def _batches(name: str) -> Iterator[list[Settings]]:
-    """All pipelines in order; those that differ only in their rounds, which come last, together."""
-    settings = TABLES[name].settings
-    batch: list[Settings] = []
-    for points in places(settings).everything():
-        for point in points:
-            made = {
-                key: setting.values[code]
-                for (key, setting), code in zip(settings.items(), point.tolist(), strict=True)
-                if code < len(setting.values)
-            }
-            if batch and ("rounds" not in made or made["rounds"] == settings["rounds"].values[0]):
-                yield batch
-                batch = []
-            batch.append(made)
-    yield batch
-
-
-def _fit_quietly(name: str, batches: Sequence[Sequence[Settings]]) -> list[float]:
+    folds = kind(table.folds, shuffle=True, random_state=0)
+    whole = pipeline.make_pipeline(*_prepared(made), _model(made, regression))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that a fit has not converged is part of what a pipeline is
-        return [score for batch in batches for score in fitted(name, batch)]
+        return float(model_selection.cross_val_score(whole, X, y, scoring=table.scoring, cv=folds).mean())
+
+
+def pipelines(name: str) -> list[Settings]:
+    """All pipelines, in the order of ``Places.everything``."""
+    settings = TABLES[name].settings
+    return [
+        {
+            key: setting.values[code]
+            for (key, setting), code in zip(settings.items(), point.tolist(), strict=True)
+            if code < len(setting.values)
+        }
+        for points in places(settings).everything()
+        for point in points
+    ]
 
 
 def write(names: Sequence[str], jobs: int) -> None:
     """Fit all pipelines of some tables and write their files."""
     FOLDER.mkdir(exist_ok=True)
     for name in names:
-        batches = list(_batches(name))
-        # Neighbours in the list cost alike: every task has some of all of them.
-        count = min(len(batches), 40 * jobs)
-        tasks = [(name, batches[start::count]) for start in range(count)]
-        done = run_tasks(_fit_quietly, tasks, jobs, True)
-        ordered: list[Sequence[float]] = [()] * len(batches)
-        for start, values in enumerate(done):
-            left = iter(values)
-            for number in range(start, len(batches), count):
-                ordered[number] = [next(left) for _ in batches[number]]
-        cells = ([f"{score:.6f}"] for batch in ordered for score in batch)
-        write_csv(FOLDER / f"{name}.csv.gz", ["score"], cells)
+        scores = run_tasks(fitted, [(name, made) for made in pipelines(name)], jobs)
+        write_csv(FOLDER / f"{name}.csv.gz", ["score"], ([f"{score:.6f}"] for score in scores))
 
 
 if __name__ == "__main__":

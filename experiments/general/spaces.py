@@ -309,7 +309,7 @@ class Order:
             yield np.array(chunk)
 
 
-class Repeated:
+class Repeated(Order):
     """All orders of items that occur several times, all of them equally often: the item at every position.
 
     Parameters
@@ -320,18 +320,16 @@ class Repeated:
         How often each of them occurs.
     """
 
-    own_lengths = False
-
     def __init__(self, items: int, times: int) -> None:
+        super().__init__(items * times)
         self.items, self.times = items, times
-        self._moves = _moves(items * times)
 
     @property
     def size(self) -> int:
-        return factorial(self.items * self.times) // int(factorial(self.times) ** self.items)
+        return factorial(self.n) // int(factorial(self.times) ** self.items)
 
     def sample(self, count: int, rng: np.random.Generator) -> IntArray:
-        return rng.permuted(np.tile(np.repeat(np.arange(self.items), self.times), (count, 1)), axis=1)
+        return super().sample(count, rng) // self.times
 
     def neighbours(self, point: IntArray, rng: np.random.Generator) -> IntArray:
         """Two items exchanged, one item moved, or one stretch reversed; each different order once."""
@@ -339,20 +337,11 @@ class Repeated:
         return points[np.any(points != point, axis=1)]
 
     def cross(self, mother: IntArray, father: IntArray, rng: np.random.Generator) -> IntArray:
-        """A stretch of one order at its place, the other items as the other order has them."""
-        start, stop = np.sort(rng.choice(len(mother) + 1, 2, replace=False))
-        kept, numbered = _numbered(mother)[start:stop], _numbered(father)
-        others = father[~np.isin(numbered, kept)]
-        return np.concatenate([others[:start], mother[start:stop], others[start:]])
-
-    def parameters(self) -> list[Parameter]:
-        return floats(self.items * self.times)
+        child = super().cross(_numbered(mother), _numbered(father), rng)
+        return np.asarray(child // len(mother))
 
     def made(self, answers: Mapping[str, Any]) -> IntArray:
-        return np.asarray(np.argsort(list(answers.values())) // self.times)
-
-    def compared(self, points: IntArray) -> IntArray:
-        return points
+        return np.asarray(super().made(answers) // self.times)
 
     def everything(self) -> Iterator[IntArray]:
         raise NotImplementedError("orders are too many")

@@ -80,10 +80,11 @@ class Settings:
 QUICK = Settings(rounds=2, steps=60, epochs=1)
 
 
-def run_digits(settings: Settings, jobs: int, progress: bool = True) -> Outcome:
+def run_digits(quick: bool, jobs: int) -> Outcome:
     """The experiment on scikit-learn's digits."""
+    settings = QUICK if quick else Settings()
     tasks = [(method, number, settings.steps) for method in METHODS for number in range(settings.rounds)]
-    rows = run_rounds(one_digits_round, tasks, jobs, progress)
+    rows = run_rounds(one_digits_round, tasks, jobs)
     about = {"dataset": "digits", "settings": asdict(settings), **_constants()}
     return Outcome("digits", rows, about, {"digits": draw(rows, "10 of 64 pixels of the digits, LDA")})
 
@@ -104,17 +105,24 @@ def network(request: Request, epochs: int) -> tuple[mnist_data.Mnist, Any, float
     return data, net, time.perf_counter() - started
 
 
-def run_mnist(settings: Settings, request: Request, save_weights: Path | None) -> Outcome:
+def run_mnist(
+    quick: bool,
+    jobs: int,
+    data: Path | None = None,
+    weights: Path | None = None,
+    device: str = "cpu",
+    save_weights: Path | None = None,
+) -> Outcome:
     """The experiment on MNIST; all rounds of all methods advance together."""
-    device = request.device
-    data, net, training = network(request, settings.epochs)
+    settings, request = QUICK if quick else Settings(), Request(quick, jobs, True, data, weights, device)
+    images, net, training = network(request, settings.epochs)
     if save_weights is not None:
         convnet.save_weights(net, save_weights)
-    score = convnet.SubsetAccuracy(net, data.validation, data.validation_labels, device)
+    score = convnet.SubsetAccuracy(net, images.validation, images.validation_labels, device)
     tasks = [(method, number) for method in METHODS for number in range(settings.rounds)]
     runs, seconds = advance_together(tasks, score, settings.steps, request)
     best = max((run for run in runs if run.method == "probabilistic DAG"), key=lambda run: run.best_reward)
-    test = convnet.SubsetAccuracy(net, data.test, data.test_labels, device)
+    test = convnet.SubsetAccuracy(net, images.test, images.test_labels, device)
     about = {
         "dataset": "mnist",
         "weights": "given" if request.weights is not None else f"trained for {settings.epochs} epochs",
@@ -130,8 +138,8 @@ def run_mnist(settings: Settings, request: Request, save_weights: Path | None) -
     rows = [row for run in runs for row in run.rows]
     figures = {
         "mnist": draw(rows, "10 of 784 pixels of MNIST"),
-        "mnist-pixels": draw_pixels(best.best_state, data.test, seed=0),
-        "mnist-classes": draw_classes(best.best_state, data.test, data.test_labels),
+        "mnist-pixels": draw_pixels(best.best_state, images.test, seed=0),
+        "mnist-classes": draw_classes(best.best_state, images.test, images.test_labels),
     }
     return Outcome("mnist", rows, about, figures)
 

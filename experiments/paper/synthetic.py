@@ -65,15 +65,16 @@ class Settings:
 QUICK = Settings(rounds=4, steps=40, betas=(0.1, 1.0))
 
 
-def run(settings: Settings, jobs: int, progress: bool = True) -> Outcome:
+def run(quick: bool, jobs: int) -> Outcome:
     """Best reward so far, every method with every β on the same problems."""
+    settings = QUICK if quick else Settings()
     tasks = [
         (method, beta, number, settings.steps)
         for method in METHODS
         for number in range(settings.rounds)
         for beta in settings.betas
     ]
-    rows = run_rounds(one_round, tasks, jobs, progress)
+    rows = run_rounds(one_round, tasks, jobs)
     for number in range(settings.rounds):
         rows.append(Row("maximum", "", number, 0, Synthetic(seed=number).best_reward))
     return Outcome(

@@ -64,14 +64,15 @@ class Settings:
 QUICK = Settings(repetitions=2, runs=2, steps=60)
 
 
-def run(settings: Settings, jobs: int, progress: bool = True) -> Outcome:
+def run(quick: bool, jobs: int) -> Outcome:
     """Mean reward of the MAX player after every step."""
+    settings = QUICK if quick else Settings()
     tasks = [
         (method, number, settings.runs, settings.steps)
         for method in METHODS
         for number in range(settings.repetitions)
     ]
-    rows = run_rounds(one_repetition, tasks, jobs, progress)
+    rows = run_rounds(one_repetition, tasks, jobs)
     about = {
         "settings": asdict(settings),
         "c": C,

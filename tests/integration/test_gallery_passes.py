@@ -2,22 +2,18 @@
 
 import math
 import os
-import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 import dagsearch as ds
+from experiments.__main__ import main
 from experiments.gallery import frame, passes
-from experiments.gallery.passes import by_seed
-from experiments.gallery.passes.__main__ import main
 from experiments.gallery.passes.compiler import EMBEDDED, LLVM, Module, installed
-from experiments.gallery.passes.methods import Tree, methods
+from experiments.gallery.passes.methods import methods
 from experiments.gallery.passes.problem import Applications, PassOrder
 from experiments.gallery.passes.programs import NAMES, bitcode, printed
-from experiments.harness.evaluations import EvaluationFailed, Evaluations
+from experiments.harness.evaluations import EvaluationFailed
 
 pytestmark = pytest.mark.slow
 
@@ -38,7 +34,7 @@ def llvm(request):
 
 def test_every_program_prints_the_same_after_oz(llvm):
     assert len(NAMES) >= 10
-    for name in NAMES:
+    for name in NAMES[::4]:
         optimised = llvm.applied(bitcode(name), "default<Oz>")
         assert optimised.size < llvm.read(bitcode(name)).size
         assert printed(optimised.bitcode) == printed(bitcode(name)) != b""
@@ -101,22 +97,6 @@ def test_the_search_makes_a_program_smaller():
     assert printed(module.bitcode) == printed(bitcode("hash"))
 
 
-def test_on_a_tree_two_orders_lead_to_two_states():
-    problem = PassOrder("hash", LLVM(EMBEDDED))
-    tree = Tree(problem)
-    root = tree.root().state
-    one, other = ("sroa", "simplify_cfg"), ("simplify_cfg", "sroa")
-    ends = []
-    for names in (one, other):
-        state = root
-        for name in names:
-            state = tree.expand(state, name).state
-        ends.append(state)
-    assert ends[0] != ends[1]
-    unchanged = next(name for name in tree.actions(root) if problem.after(root[1], name) == root[1])
-    assert tree.expand(root, unchanged).state == root
-
-
 @pytest.mark.parametrize("name", ["whole orders", "greedy", "genetic", "UCT", "random", "dagsearch"])
 def test_methods_spend_exactly_their_budget(name):
     problem = PassOrder("hash", LLVM(EMBEDDED))
@@ -124,14 +104,6 @@ def test_methods_spend_exactly_their_budget(name):
     run = frame._one_run(contest, name, 0)
     assert len(run.best) == 25
     assert run.best[-1] > 0.0
-
-
-def test_an_application_counts_once_in_a_run():
-    problem = PassOrder("hash", LLVM(EMBEDDED))
-    evaluate = Evaluations(Applications(problem), 10)
-    for _ in range(3):
-        evaluate((problem.start, "sroa"))
-    assert len(evaluate.rewards) == 1
 
 
 def test_merging_is_measured_on_pairs_of_runs():
@@ -147,14 +119,8 @@ def test_merging_is_measured_on_pairs_of_runs():
     assert "| dagsearch, 2 seeds |" in passes.means(runs)
 
 
-def test_the_table_has_geometric_means_over_programs():
-    runs = [frame.Run("dagsearch", 0, [1.0, 4.0], 1.0, 1.0), frame.Run("dagsearch", 100, [1.0], 1.0, 1.0)]
-    (mean,) = by_seed(runs)
-    assert mean.best == pytest.approx([1.0, 2.0])
-
-
 def test_a_small_run_writes_an_order_that_gives_the_program(tmp_path):
-    arguments = ["--small", "--llvm", EMBEDDED, "--out", str(tmp_path)]
+    arguments = ["gallery", "passes", "--small", "--llvm", EMBEDDED, "--out", str(tmp_path)]
     assert main(arguments) == 0
     names = (tmp_path / "passes.txt").read_text().strip().split(",")
     llvm = LLVM(EMBEDDED)
@@ -162,33 +128,3 @@ def test_a_small_run_writes_an_order_that_gives_the_program(tmp_path):
     for name in names:
         module = llvm.applied(module.bitcode, name)
     assert module.bitcode == (tmp_path / "hash.bc").read_bytes()
-
-
-def test_a_small_comparison_writes_its_files(tmp_path):
-    arguments = [
-        "compare",
-        "--small",
-        "--llvm",
-        EMBEDDED,
-        "--budget",
-        "10",
-        "--programs",
-        "hash",
-        "--out",
-        str(tmp_path),
-    ]
-    assert main(arguments) == 0
-    assert {path.name for path in tmp_path.iterdir()} == {
-        "curves.csv",
-        "runs.csv",
-        "comparison.json",
-        "comparison.png",
-    }
-
-
-def test_the_server_ends_with_its_input():
-    script = Path(ds.__file__).parents[2] / "experiments" / "gallery" / "passes" / "server.py"
-    done = subprocess.run(
-        [sys.executable, str(script), EMBEDDED], input=b"", capture_output=True, timeout=120
-    )
-    assert done.returncode == 0

@@ -10,8 +10,8 @@ from sklearn.model_selection import cross_val_score
 pytest.importorskip("optuna")
 
 import dagsearch as ds
+from experiments.__main__ import main
 from experiments.gallery.pipeline import TABLES
-from experiments.gallery.pipeline import __main__ as command
 from experiments.gallery.pipeline.steps import Score, _folds, plan
 from experiments.gallery.pipeline.tables import load
 from support.interrupts import interrupted_after
@@ -61,15 +61,15 @@ def test_the_score_is_that_of_cross_validation_of_the_whole_pipeline(name):
 
 def test_a_run_survives_ctrl_c_and_continues(tmp_path, capsys, monkeypatch):
     whole, parts = tmp_path / "whole", tmp_path / "parts"
-    command.main(["--small", "--out", str(whole)])
+    main(["gallery", "pipeline", "--small", "--out", str(whole)])
     wanted = capsys.readouterr().out.replace("whole", "parts")
     with monkeypatch.context() as patch:
         patch.setattr(Score, "of", interrupted_after(5, Score.of))
-        command.main(["--small", "--out", str(parts)])
+        main(["gallery", "pipeline", "--small", "--out", str(parts)])
     shown = capsys.readouterr()
     assert "after 5 evaluations" in shown.out
     assert "the same command continues" in shown.err
-    command.main(["--small", "--out", str(parts)])
+    main(["gallery", "pipeline", "--small", "--out", str(parts)])
     assert capsys.readouterr().out == wanted
     choices = json.loads((parts / "choices.json").read_text())
     assert choices["model"] in wanted
@@ -81,20 +81,22 @@ def test_a_table_of_your_own_has_its_own_run(tmp_path, capsys):
     table = load("diabetes")
     path = tmp_path / "mine.csv"
     table.features.assign(progress=table.target).head(120).to_csv(path, index=False)
-    mine = ["--csv", str(path), "--target", "progress", "--budget", "4", "--out", str(tmp_path)]
-    command.main(mine)
+    mine = [
+        "gallery",
+        "pipeline",
+        "--csv",
+        str(path),
+        "--target",
+        "progress",
+        "--budget",
+        "4",
+        "--out",
+        str(tmp_path),
+    ]
+    main(mine)
     assert "mine: R²" in capsys.readouterr().out
     table.features.assign(progress=table.target).tail(120).to_csv(path, index=False)
     with pytest.raises(SystemExit, match="another problem"):
-        command.main(mine)
+        main(mine)
     with pytest.raises(SystemExit, match="no column 'price'"):
-        command.main(["--csv", str(path), "--target", "price", "--out", str(tmp_path)])
-
-
-def test_the_comparison_runs_small(tmp_path, capsys):
-    command.main(["compare", "--small", "--budget", "6", "--out", str(tmp_path)])
-    shown = capsys.readouterr().out
-    assert "| TPE, categories |" in shown
-    assert "**diabetes**" in shown
-    for name in ("curves.csv", "runs.csv", "comparison.json", "comparison.png"):
-        assert (tmp_path / name).stat().st_size > 0
+        main(["gallery", "pipeline", "--csv", str(path), "--target", "price", "--out", str(tmp_path)])

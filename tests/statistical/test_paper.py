@@ -1,10 +1,10 @@
-"""What the paper's method must reach on its own problems, in numbers measured before this project began."""
+"""What the paper's method and the default search must reach, measured before this project began."""
 
 import numpy as np
 import pytest
 
 import dagsearch as ds
-from dagsearch.space import Space
+from experiments.paper import tictactoe
 
 # Statements about many seeds.
 pytestmark = pytest.mark.slow
@@ -79,16 +79,24 @@ def test_softmax_is_a_working_simplification():
     assert share > random + 0.02
 
 
-@pytest.mark.parametrize("seed", range(10))
-def test_default_search_finds_the_synthetic_optimum(seed):
-    problem = ds.problems.Synthetic(seed=seed)
-    assert ds.search(problem, 60, seed=seed).best_state == problem.best_state
+def test_synthetic_optimum_within_25_evaluations():
+    found = []
+    for seed in range(20):
+        problem = ds.problems.Synthetic(seed=seed)
+        found.append(ds.search(problem, 25, seed=seed).best_reward >= problem.best_reward - 1e-9)
+    assert sum(found) >= 19
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_default_search_beats_random_subsets_of_pixels(seed):
+def test_tic_tac_toe_is_perfect_when_all_leaves_are_known():
+    game = ds.problems.TicTacToe()
+    for seed in range(3):
+        search = ds.Search.default(game, seed=seed)
+        search.run(200)
+        rng = np.random.default_rng(seed)
+        assert min(tictactoe.play(search, game, rng) for _ in range(20)) == 0.0
+
+
+def test_digits_beat_hill_climbing_by_far():
     problem = ds.problems.DigitsPixels()
-    rng = np.random.default_rng(seed)
-    random = [Space(problem).walk(problem.root(), rng)[0] for _ in range(100)]
-    result = ds.search(problem, 100, seed=seed)
-    assert result.best_reward > max(map(problem.reward, random)) + 0.02
+    reached = [ds.search(problem, 100, seed=seed).best_reward for seed in range(3)]
+    assert np.mean(reached) > 0.86  # hill-climbing 0.83

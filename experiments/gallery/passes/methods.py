@@ -8,11 +8,11 @@ import numpy as np
 
 import dagsearch as ds
 from experiments.gallery.frame import Method
-from experiments.gallery.passes import ON_A_TREE, OURS
 from experiments.gallery.passes.compiler import Module
 from experiments.gallery.passes.problem import Applications, PassOrder
 from experiments.harness.evaluations import EvaluationFailed, Evaluations
 
+OURS, ON_A_TREE = "dagsearch", "dagsearch on a tree"
 LENGTH = 24
 """Number of passes in a whole order; the fewest instructions on the way count."""
 _POPULATION, _MUTATED, _TOURNAMENT = 20, 0.1, 3
