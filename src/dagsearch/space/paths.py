@@ -129,10 +129,11 @@ class PathCodes:
         if self._asked > _MOST_ASKED:
             self._asked, self._start = 0, _Asked()
         problem, state, steps = self._problem, self._problem.root(), list[_Step]()
-        asked, given = self._start, None
+        asked, given, offered = self._start, None, list[Options]()
         while True:
             options = tuple(problem.actions(state))
-            which = options, sum(step.options == options for step in steps)
+            offered.append(options)
+            which = options, offered.count(options)
             name = self._names.setdefault(which, f"question {len(self._names)}") if options else ""
             if (later := asked.next.get(name)) is None:
                 later = asked.next[name] = _Asked(name, options)
@@ -194,14 +195,15 @@ class PathCodes:
             return value
 
         number = {step.name: level for level, step in enumerate(steps, 1)}
+        unsure = [level for level, step in enumerate(steps, 1) if asked[level].after[step.value] is None]
         rows = named.changes.around(codes, count, rng)
         for row, (name, value) in enumerate(named.changed(codes, rows)):
             if name not in number:  # it is not asked with these codes
                 continue
             here = asked[number[name]]
             later = here.after.get(value)
-            if later is not None and later is here.after[own[name]]:
-                kept.append(row)  # the other decisions are the same
+            if later is here.after[own[name]] and max(unsure, default=0) < number[name]:
+                kept.append(row)  # the same is asked afterwards
                 continue
             wanted = {**own, name: value}
             before = dict(islice(own.items(), number[name] - 1))
