@@ -150,7 +150,8 @@ class Overlap(Covariance):
         state, before = problem.root(), self.dimension
         while self.dimension == before and len(actions := problem.actions(state)) > 0:
             self.added_features(Children(problem, state, actions))
-            state = problem.step(state, actions[0])  # the first decision may add no items
+            if self.dimension == before:  # the first decision adds no items
+                state = problem.step(state, actions[0])
 
     @property
     def dimension(self) -> int:
