@@ -119,6 +119,28 @@ def test_codes_of_neighbours_are_those_of_the_leaves_they_lead_to():
         row = rows[rng.integers(len(rows))]
 
 
+def test_what_is_asked_next_may_depend_on_an_answer_before_the_last():
+    class Late:
+        def root(self):
+            return ""
+
+        def actions(self, state):
+            return ("ab", "xy", "pqr" if state[:1] == "a" else "stuv", "")[len(state)]
+
+        def step(self, state, action):
+            return state + action
+
+        def reward(self, leaf):
+            return 0.0
+
+    coding = Space(Late()).coding
+    rows = coding.neighbours(coding.codes(["axp"])[0], 100, np.random.default_rng(0))
+    leaves = {coding.leaf_of(row) for row in rows}
+    assert {"ayp", "axq", "axr"} < leaves
+    assert {leaf[:2] for leaf in leaves - {"ayp", "axq", "axr"}} == {"bx"}
+    np.testing.assert_array_equal(coding.codes([coding.leaf_of(row) for row in rows]), rows)
+
+
 def test_a_search_of_such_a_class_is_resumed(tmp_path):
     whole = ds.Search.default(Network(), seed=3).run(40)
     first = ds.Search.default(Network(), seed=3, storage=tmp_path / "run.db")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from dagsearch._internal.order import in_order
-from dagsearch._internal.typing import FloatArray, IntArray
+from dagsearch._internal.typing import FloatArray
 from dagsearch.covariances.base import Covariance, Gradient
 from dagsearch.covariances.parameters import changed, checked_positive, checked_variance
 from dagsearch.covariances.rows import Rows, SparseRows
@@ -100,8 +100,6 @@ class Overlap(Covariance):
         self.factor = 1.0
         self._learn(own=("private", 1.0))
         self._index = Index()
-        # For problems whose actions are the features that they add.
-        self._column_of_feature: IntArray | None = None
 
     @property
     def private(self) -> float:  # type: ignore[override]
@@ -154,9 +152,6 @@ class Overlap(Covariance):
             self.added_features(Children(problem, state, actions))
             if self.dimension == before:  # the first decision adds no items
                 state = problem.step(state, actions[0])
-            elif hasattr(actions, "array"):
-                self._column_of_feature = np.zeros(int(actions.array.max()) + 1, dtype=np.int64)
-                self._column_of_feature[actions.array] = [self._index[feature] for feature in actions]
 
     @property
     def dimension(self) -> int:
@@ -184,12 +179,10 @@ class Overlap(Covariance):
         """Features that each child adds to its parent's; ``None`` if all its features are as cheap."""
         if self._added_items is None:
             return None
-        features = getattr(children.actions, "array", None)
-        if features is not None and self._column_of_feature is not None:
-            columns = self._column_of_feature[features]
-            return self._scaled(SparseRows(np.arange(columns.size + 1), columns, np.ones(columns.size)))
-        added = self._added_items(children.parent, children.actions)
-        return self._scaled(self._rows([list(in_order(items)) for items in added]))
+        if children.added is None or children.added[0] is not self._index:
+            added = self._added_items(children.parent, children.actions)
+            children.added = self._index, self._rows([list(in_order(items)) for items in added])
+        return self._scaled(children.added[1])
 
     def _rows(self, items_by_row: Sequence[Collection[Hashable]]) -> SparseRows:
         starts = np.zeros(len(items_by_row) + 1, dtype=np.int64)

@@ -118,11 +118,6 @@ class Orders(TupleProblem):
         """The order with an item added at its end."""
         return (*state, action)
 
-    @property
-    def branching(self) -> list[int] | None:
-        """Number of items that are left at each level; ``None`` where it depends on which."""
-        return None if self._constrained else [len(self.labels) - level for level in range(self.depth)]
-
     def items(self, state: Letters) -> list[tuple[int, Hashable]]:
         """The items with their positions."""
         return list(enumerate(state))

@@ -108,8 +108,6 @@ class Sequences(TupleProblem):
         places[self._least :] += 1
         self.layout = Layout("places", places)
         """One place per position; the category is the letter's number, or "absent" after the end."""
-        self.branching: list[int] = places.tolist()
-        """Number of actions at each level."""
         self._options = OtherOptions(self.layout)
 
     def root(self) -> Prefix | Letters:

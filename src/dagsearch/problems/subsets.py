@@ -157,12 +157,6 @@ class Subsets(ListedProblem):
         return None if self._sized and self.sizes[0] == 0 else _added_by
 
     @property
-    def branching(self) -> list[int]:
-        """Number of sizes, if there are several, then of items that are left."""
-        items = [self.n - level for level in range(self.k)]
-        return [len(self.sizes), *items] if self._sized else items
-
-    @property
     def coding(self) -> Coding:
         """Subsets as arrays of ones and zeros."""
         return Coding(self.layout, self.codes, self.leaf_of, self.path_to, complete=True)

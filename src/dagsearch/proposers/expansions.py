@@ -78,10 +78,13 @@ class Options:
         explored, made = self.explored, self.made
         mean, variance = explored.scores.predict_children(made, self.node)
         delta = explored.increments.at(int(explored.graph.level[self.node]) + 1)
-        problem, states = explored.problem, made.states if explored.space.added_items is None else None
-        if states is None:  # without making all states: all children are leaves, or none is
-            states = [problem.step(made.parent, made.actions[0])]
-        inner = np.array([len(problem.actions(state)) > 0 for state in states])
+        problem = explored.problem
+        if explored.space.added_items is None:
+            inner = np.array([len(problem.actions(state)) > 0 for state in made.states])
+        elif known.size:  # without making all states: all children are leaves, or none is
+            inner = ~graph.terminal[children[known[:1]]]
+        else:
+            inner = np.array([len(problem.actions(problem.step(made.parent, made.actions[0]))) > 0])
         mean, variance = mean + inner * delta.mean, variance + inner * delta.variance
         mean[known], variance[known] = graph.v_mean[children[known]], graph.v_var[children[known]]
         return mean, variance

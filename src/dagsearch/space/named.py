@@ -1,7 +1,7 @@
 """Named choices as arrays: one place per name, one category per value, as far as they were seen."""
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import cached_property
 from random import Random
 from typing import Any, Final
@@ -154,7 +154,7 @@ class NamedCodes:
         self.rows = [self.row(leaf, complete=True) for leaf in leaves]
         """Codes of the leaves; they show which names go together."""
 
-    def row(self, chosen: Chosen, complete: bool) -> list[int]:
+    def row(self, chosen: Mapping[str, Hashable], complete: bool) -> list[int]:
         """Codes of some choices: −1 where nothing is decided, and where the value was not seen.
 
         A name before the last one that is chosen is absent, because names are asked in their order.
@@ -172,6 +172,12 @@ class NamedCodes:
         """The values of a row of codes, in the order of the places."""
         places = zip(self._values.items(), codes.tolist(), strict=True)
         return Chosen({name: known[code] for (name, known), code in places if 0 <= code < len(known)})
+
+    def changed(self, codes: IntArray, rows: IntArray) -> list[tuple[str, Hashable]]:
+        """The name at which each row differs from ``codes``, and its value there."""
+        names, place = list(self._values.items()), (rows != codes).argmax(axis=1)
+        code = rows[np.arange(len(rows)), place].tolist()
+        return [(names[at][0], names[at][1][one]) for at, one in zip(place.tolist(), code, strict=True)]
 
     def answer(self, codes: IntArray) -> Answer:
         """Answers with the values of a row of codes; at random, and always alike, where none of them fits."""

@@ -11,6 +11,7 @@ a pipeline the settings of the model that it has, wherever on the path they are 
 
 from collections.abc import Hashable, Sequence
 from contextlib import suppress
+from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,8 +30,8 @@ from dagsearch.space.walks import Path
 _MOST_NAMES, _FEW = 2000, 8
 # Number of paths on which it is tried whether decisions can be exchanged.
 _TRIED = 16
-# Number of states whose decisions are remembered.
-_REMEMBERED = 100_000
+# Number of states whose decisions are remembered, and of questions.
+_REMEMBERED, _MOST_ASKED = 100_000, 20_000
 
 
 def tuple_coding(paths: Sequence[Path]) -> Coding | None:
@@ -81,6 +82,17 @@ class _Step(NamedTuple):
     state: State
 
 
+class _Asked:
+    """A question, after others in one order; what comes next depends on its answer, as far as walks show."""
+
+    def __init__(self, name: str = "", options: Options = (None,)) -> None:
+        self.name, self.options = name, options
+        self.next: dict[str, _Asked] = {}
+        """The questions that came next, by name; the end has none, and no options."""
+        self.after: dict[Hashable, _Asked | None] = {}
+        """What came next by answer; ``None`` where it was not always the same."""
+
+
 def _chosen(steps: Sequence[_Step]) -> Chosen:
     return Chosen.among(tuple([step.options for step in steps]), {step.name: step.value for step in steps})
 
@@ -92,6 +104,7 @@ class PathCodes:
         self._problem, self._key = problem, key
         self._names: dict[tuple[Options, int], str] = {}
         self._ways: dict[Hashable, Chosen] = {}
+        self._start, self._asked = _Asked(), 0
         self._seen = Seen()
         self._complete = self._seen.look_around(lambda answer: _chosen(self._walked(answer)))
 
@@ -111,20 +124,28 @@ class PathCodes:
         with suppress(ProblemError, ValueError, TypeError, LookupError):  # the root may have moved since
             self._remember(self._walked(lambda name, options: next(given, options[0])))
 
-    def _walked(self, answer: Answer, begun: Sequence[_Step] = ()) -> list[_Step]:
-        """A way to a leaf, from the root or as it was begun."""
-        problem, steps, asked = self._problem, list(begun), [step.options for step in begun]
-        state = steps[-1].state if steps else problem.root()
-        while len(offered := problem.actions(state)) > 0:
-            options = tuple(offered)
-            asked.append(options)
-            which = options, asked.count(options)
-            name = self._names.setdefault(which, f"question {len(self._names)}")
-            if (value := answer(name, options)) not in options:
-                raise ProblemError(f"{value!r} is not offered at {state!r}")
-            state = problem.step(state, value)
-            steps.append(_Step(name, options, value, state))
-        return steps
+    def _walked(self, answer: Answer) -> list[_Step]:
+        """A way from the root to a leaf."""
+        if self._asked > _MOST_ASKED:
+            self._asked, self._start = 0, _Asked()
+        problem, state, steps = self._problem, self._problem.root(), list[_Step]()
+        asked, given, offered = self._start, None, list[Options]()
+        while True:
+            options = tuple(problem.actions(state))
+            offered.append(options)
+            which = options, offered.count(options)
+            name = self._names.setdefault(which, f"question {len(self._names)}") if options else ""
+            if (later := asked.next.get(name)) is None:
+                later = asked.next[name] = _Asked(name, options)
+                self._asked += 1
+            if asked.after.setdefault(given, later) is not later:
+                asked.after[given] = None
+            if not options:
+                return steps
+            if (given := answer(name, options)) not in options:
+                raise ProblemError(f"{given!r} is not offered at {state!r}")
+            state, asked = problem.step(state, given), later
+            steps.append(_Step(name, options, given, state))
 
     def _remember(self, steps: Sequence[_Step]) -> State:
         """Remember which decisions lead to the states of a way; returns its leaf."""
@@ -156,26 +177,53 @@ class PathCodes:
         return list(chosen.values())
 
     def _neighbours(self, codes: IntArray, count: int, rng: np.random.Generator) -> IntArray:
-        """Codes of leaves with one decision changed, each once; the problem says what follows the change.
+        """Codes of leaves with one decision changed, each once; what follows the change is as it was asked.
 
         Later decisions stay as they are where they are still offered. The others are drawn, in several ways.
         """
-        named, found = self._seen.codes, list[list[int]]()
-        steps = self._walked(named.answer(codes))
-        for wanted in map(named.wanted, named.changes.around(codes, count, rng)):
+        named, kept, found = self._seen.codes, list[int](), list[list[int]]()
+        steps, asked = self._walked(named.answer(codes)), [self._start]
+        for step in steps:
+            asked.append(asked[-1].next[step.name])
+        own, drawn = {step.name: step.value for step in steps}, list[Hashable]()
 
-            def answer(name: str, options: Options, wanted: Chosen = wanted) -> Hashable:
-                value = wanted.get(name, options)  # which is none of them
-                return value if value in options else options[int(rng.random() * len(options))]
+        def answer(name: str, options: Options) -> Hashable:
+            value = wanted.get(name, options)  # which is none of them
+            if value not in options:
+                value = options[int(rng.random() * len(options))]
+                drawn.append(value)
+            return value
 
-            same = [wanted.get(step.name) == step.value for step in steps]
-            begun = steps[: [*same, False].index(False)]
+        number = {step.name: level for level, step in enumerate(steps, 1)}
+        unsure = [level for level, step in enumerate(steps, 1) if asked[level].after[step.value] is None]
+        rows = named.changes.around(codes, count, rng)
+        for row, (name, value) in enumerate(named.changed(codes, rows)):
+            if name not in number:  # it is not asked with these codes
+                continue
+            here = asked[number[name]]
+            later = here.after.get(value)
+            if later is here.after[own[name]] and max(unsure, default=0) < number[name]:
+                kept.append(row)  # the same is asked afterwards
+                continue
+            wanted = {**own, name: value}
+            before = dict(islice(own.items(), number[name] - 1))
             for _ in range(COMPLETIONS):
-                chosen = _chosen(self._walked(answer, begun))
+                drawn.clear()
+                chosen = self._expected(here, dict(before), answer) or _chosen(self._walked(answer))
                 found.append(named.row(chosen, complete=True))
-                if chosen.items() <= wanted.items():  # nothing was drawn
+                if not drawn:
                     break
-        return others(np.array(found, dtype=np.int64).reshape(-1, len(codes)), codes)
+        rows = np.concatenate([rows[kept], np.array(found, dtype=np.int64).reshape(-1, len(codes))])
+        return others(rows, codes)
+
+    def _expected(
+        self, asked: _Asked | None, chosen: dict[str, Hashable], answer: Answer
+    ) -> dict[str, Hashable] | None:
+        """All decisions of a way that is begun, by what was asked on others; ``None`` if that is unknown."""
+        while asked is not None and asked.options:
+            chosen[asked.name] = value = answer(asked.name, asked.options)
+            asked = asked.after.get(value)
+        return None if asked is None else chosen
 
 
 def paths_are_states(problem: Problem, key: Any, paths: Sequence[Path]) -> bool:

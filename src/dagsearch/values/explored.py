@@ -19,6 +19,9 @@ from dagsearch.values.increments import Increments
 if TYPE_CHECKING:
     from dagsearch.values.backups import Backup
 
+# Number of nodes whose children are kept.
+_MOST_MADE = 32
+
 
 class Explored(Index):
     """The DAG that descents have explored, with the beliefs over g and v of its nodes.
@@ -34,6 +37,7 @@ class Explored(Index):
         super().__init__(problem, scores, self.graph)
         self._increments = self._given = increments
         self._stale = True
+        self._made: dict[int, Children] = {}  # descents come to the same nodes again and again
         self._episodes: list[Episode] = []  # that the back-up does not know yet
         self.root = self.node(self.problem.root())
         self.graph.level[self.root] = 0
@@ -105,8 +109,13 @@ class Explored(Index):
 
     def children(self, node: int) -> Children:
         """The node's children, in the DAG or not."""
-        state = self.graph.states[node]
-        return Children(self.problem, state, self.problem.actions(state))
+        made = self._made.get(node)
+        if made is None:
+            if len(self._made) == _MOST_MADE:
+                self._made.clear()
+            state = self.graph.states[node]
+            made = self._made[node] = Children(self.problem, state, self.problem.actions(state))
+        return made
 
     def enter(self, node: int, children: Children, action: int) -> int:
         """The child that an action (by index) leads to, linked to the node."""
