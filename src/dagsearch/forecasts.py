@@ -19,7 +19,7 @@ of mean m:
 The coefficients were fitted by maximum likelihood to runs on the problems of ``docs/general.md``.
 ``docs/watching.md`` says how often the intervals hold, including on problems that were left out of the fit.
 With a Weibull distribution instead of the exponential one the fitted shape is 1.00. No gain is larger than
-three times the distance between the best reward and the lower quartile, nor beyond the largest possible reward.
+three times the distance between the best reward and the lower quartile.
 """
 
 import math

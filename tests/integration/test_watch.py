@@ -523,10 +523,10 @@ def test_a_file_that_is_no_database_is_named_in_one_line(tmp_path, capsys, monke
         ("postgresql://127.0.0.1:1/db", "connection"),
     ],
 )
-@pytest.mark.parametrize("command", ["show", "watch", "export"])
+@pytest.mark.parametrize("command", ["show", "watch", "resume --problem module:name", "export"])
 def test_a_bad_url_is_named_in_one_line(where, words, command, capsys, monkeypatch):
     monkeypatch.setattr(os, "nice", lambda _: 0)
-    assert main([command, where]) == 1
+    assert main([*command.split(), where]) == 1
     (line,) = capsys.readouterr().err.splitlines()
     assert words in line
 

@@ -78,7 +78,7 @@ def test_a_result_has_a_report(tmp_path):
     assert view["best"] == result.best_reward
     assert view["evaluations"] == 40
     assert view["state"] == "ended"
-    assert dict(view["calibration"]["covered"])[0.9] == result.coverage
+    assert view["calibration"]["covered"] == result.coverage
     path = report.write(tmp_path / "page.html")
     assert path.read_text(encoding="utf-8") == report.to_html()
     assert "Best so far 30 after 40 evaluations" in repr(report)

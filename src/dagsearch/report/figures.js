@@ -133,6 +133,9 @@ function spanned(values) {
   return [low - room, high + room];
 }
 const path = (points) => points.map(([x, y], i) => `${i ? "L" : "M"}${x.toFixed(1)} ${y.toFixed(1)}`).join("");
+/* The best so far, or the value, as a line with steps. */
+const stairs = (history, x, y) => path(history.filter((one) => known(one.best)).flatMap((one, i, all) =>
+  [...(i ? [[x(one.step), y(all[i - 1].best)]] : []), [x(one.step), y(one.best)]]));
 
 /* A frame with axes; `marks` draws into it, `points` can be pointed at: [x, y, lines of text]. */
 function plot(width, { label, xs, ys, xName, points, marks, whole = false }) {
