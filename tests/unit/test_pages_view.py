@@ -225,12 +225,6 @@ def test_features_of_a_selection_have_their_names(run):
     assert (view["budget"], view["state"]) == (8, "ended")
 
 
-def test_a_search_without_rewards_has_a_view(run):
-    search = ds.Search.paper(ds.problems.Subsets(5, 2, reward=sum), seed=0, storage=run)
-    assert viewed(run, running=True)["sentence"] == "No reward yet (running)."
-    search.close()
-
-
 def test_of_very_many_evaluations_all_improvements_are_kept():
     known = Record()
     rewards = np.random.default_rng(0).normal(size=20_000)
@@ -262,18 +256,6 @@ def test_of_very_many_evaluations_all_improvements_are_kept():
 )
 def test_parts_of_a_leaf(leaf, form, labels, parts):
     assert leaf_parts(leaf, form, labels) == parts
-
-
-def test_long_text_is_cut():
-    (part,) = leaf_parts(["x" * 10_000], "set")
-    assert len(part.value) == 80
-
-
-def test_the_forecast_of_the_page_is_that_of_the_search(half_way):
-    told = half_way.history
-    progress = progress_of([one.reward for one in told], [one.predicted for one in told])
-    assert half_way.forecast(7) == forecast(progress, 7)
-    assert math.isfinite(half_way.forecast(7).high)
 
 
 def test_costly_steps_have_the_same_page_from_a_result_and_from_the_journal(run):
