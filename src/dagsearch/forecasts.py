@@ -19,8 +19,7 @@ of mean m:
 The coefficients were fitted by maximum likelihood to runs on the problems of ``docs/general.md``.
 ``docs/watching.md`` says how often the intervals hold, including on problems that were left out of the fit.
 With a Weibull distribution instead of the exponential one the fitted shape is 1.00. No gain is larger than
-three times the distance between the best reward and the lower quartile, and rewards that were never positive
-are not expected to become so.
+three times the distance between the best reward and the lower quartile.
 """
 
 import math
@@ -135,15 +134,8 @@ def progress_of(
         float(best[-1] - best[half - 1]),
         len(told) - 1 - int(np.argmax(told)),
         min(float(np.sqrt(np.mean(errors**2))), spread),
-        min(largest, _farthest(told)),
+        min(largest, float(best[-1] + _FARTHEST_GAIN * (best[-1] - np.quantile(told, 0.25)))),
     )
-
-
-def _farthest(told: FloatArray) -> float:
-    """The largest reward that is foreseen: costs and errors, which were never positive, do not become so."""
-    best = float(told.max())
-    farthest = best + _FARTHEST_GAIN * (best - float(np.quantile(told, 0.25)))
-    return farthest if best > 0.0 else min(farthest, 0.0)
 
 
 def forecast(progress: Past, n: int, coefficients: Coefficients = FITTED) -> Forecast:

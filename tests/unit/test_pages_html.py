@@ -3,16 +3,13 @@
 import json
 import re
 
-import numpy as np
 import pytest
 
 import dagsearch as ds
 from dagsearch.cli import main
 from dagsearch.report import Report, words
-from dagsearch.report.html import html_page, policy, snippet
+from dagsearch.report.html import policy
 from dagsearch.report.report import Watched
-from dagsearch.report.view import Viewed
-from dagsearch.storage.record import Record, Told
 from support.browser import in_browser
 
 HOSTILE = '</script><img src=x onerror="document.title=1">{{content}}\u2028<b>'
@@ -44,6 +41,9 @@ def test_the_page_is_one_file_that_loads_nothing(stored):
     assert "http://" not in page.replace("http://www.w3.org/2000/svg", "")
     assert "https://" not in page
     assert page.count("<script") == 2
+    snippet = Report.of_runs(stored)._repr_html_()
+    assert "<svg" in snippet
+    assert not re.search("<(script|img)", snippet)
     assert HOSTILE not in page
     assert "{{" not in re.sub(r"\{\{content\}\}", "", page)
 
@@ -63,14 +63,6 @@ def test_only_a_live_page_may_ask_for_more():
         assert "unsafe" not in policy(live)
 
 
-def test_the_snippet_has_no_script(stored):
-    shown = Report.of_runs(stored)._repr_html_()
-    assert "<script" not in shown
-    assert "<img" not in shown
-    assert "<svg" in shown
-    assert snippet(Viewed("empty", Record()).view()).count("No reward yet") == 1
-
-
 def test_a_result_has_a_report(tmp_path):
     result = ds.search(ds.problems.Subsets(12, 3, reward=sum), 40, seed=0)
     report = result.report()
@@ -78,7 +70,7 @@ def test_a_result_has_a_report(tmp_path):
     assert view["best"] == result.best_reward
     assert view["evaluations"] == 40
     assert view["state"] == "ended"
-    assert dict(view["calibration"]["covered"])[0.9] == result.coverage
+    assert view["calibration"]["covered"] == result.coverage
     path = report.write(tmp_path / "page.html")
     assert path.read_text(encoding="utf-8") == report.to_html()
     assert "Best so far 30 after 40 evaluations" in repr(report)
@@ -209,6 +201,8 @@ def test_all_evaluations_can_be_sorted(show, search):
 @in_browser
 def test_numbers_of_one_table_have_as_many_decimals(show, stored):
     page = show(Report.of_runs(stored).to_html())
+    for value, shown in (("9.38e-6", "9.4 · 10⁻⁶"), ("-2.5e12", "−2.5 · 10¹²"), ("-7134201.4", "−7,134,201")):
+        assert page.evaluate(f"number({value})") == words.number(float(value)) == shown
     assert page.evaluate("[0.5, 0.123456, -0.00001, null].map(alike([0.5, 0.123456, -0.00001]))") == [
         "0.500",
         "0.123",
@@ -217,26 +211,6 @@ def test_numbers_of_one_table_have_as_many_decimals(show, stored):
     ]
     assert page.evaluate("[3, -1200].map(alike([3, -1200]))") == ["3", "−1,200"]
     assert page.evaluate("[0.99991, 0.99995].map(alike([0.99991, 0.99995]))") == ["0.9999100", "0.9999500"]
-
-
-@in_browser
-def test_long_names_fit_a_phone(show):
-    names = [f"sensor_{i:02d}_temperature_at_the_inlet" for i in range(30)]
-    problem = ds.problems.Subsets(names, 10, reward=lambda chosen: float(sum(int(n[7:9]) for n in chosen)))
-    page = show(ds.search(problem, 40, seed=0).report().to_html(), 390)
-    assert inside(page) == (0, 1)
-
-
-@in_browser
-@pytest.mark.slow
-def test_a_large_search_is_drawn_at_once(show):
-    record, rng = Record(), np.random.default_rng(0)
-    for reward in rng.normal(size=20_000):
-        leaf = {"set": rng.choice(50, 5, replace=False).tolist()}
-        record.add_told(Told(leaf, None, float(reward), 0.0, None))
-    page = show(html_page([Viewed("large", record).view()]))
-    assert page.complaints == []
-    assert "20,000" in page.locator("#progress").inner_text()
 
 
 def begun(problem, evaluations, path):
@@ -275,35 +249,3 @@ def test_all_runs_of_a_database_are_listed_and_laid_over_each_other(tmp_path, sh
     page.locator("#run").select_option("2")
     assert "evaluation" in page.locator("h1").inner_text()
     assert page.locator(".source").inner_text().startswith("run.db: n2")
-
-
-@in_browser
-def test_what_is_not_there_takes_no_room(browser, tmp_path):
-    ds.search(ds.problems.Subsets(8, 3, reward=sum), 12, seed=0, storage=tmp_path / "run.db")
-    page = browser.new_page()
-    page.set_content(Report.of_runs(tmp_path / "run.db").to_html())
-    assert page.locator("#pending").count() == 0
-    facts = page.locator(".facts").inner_text()
-    assert "Pending" not in facts
-    assert "Failed" not in facts
-    assert " ago" not in page.locator("h1").inner_text()
-    page.close()
-
-
-@in_browser
-@pytest.mark.parametrize(
-    ("value", "shown"),
-    [
-        ("9.38e-6", "9.4 · 10⁻⁶"),
-        ("-2.5e12", "−2.5 · 10¹²"),
-        ("0.0312", "0.0312"),
-        ("1234.5", "1235"),
-        ("-7134201.4", "−7,134,201"),
-    ],
-)
-def test_numbers_are_written_as_people_write_them(browser, stored, value, shown):
-    page = browser.new_page()
-    page.set_content(Report.of_runs(stored).to_html())
-    assert page.evaluate(f"number({value})") == shown
-    assert words.number(float(value)) in (shown, "1234")  # which Python rounds to even
-    page.close()

@@ -122,5 +122,9 @@ def test_a_search_whose_terminal_goes_away_succeeds():
     )
     os.close(terminal)
     os.close(master)
-    out, _ = process.communicate(timeout=PATIENCE)
+    try:
+        out, _ = process.communicate(timeout=PATIENCE)
+    finally:
+        process.kill()
+        process.wait()
     assert (process.returncode, out) == (0, "30\n")

@@ -73,7 +73,6 @@ def test_page_holds_the_report_and_nothing_a_parser_could_take_for_markup(name):
     (shown,) = json.loads(data)["runs"]
     assert content | shown["selection"] == content
     assert shown["history"][-1]["step"] == len(content["history"])
-    assert [leaf["reward"] for leaf in shown["leaves"]][1:] == [one["score"] for one in content["runners_up"]]
     assert data.isascii()
     assert not set(data) & set("<>&")
 
@@ -106,10 +105,10 @@ def test_only_sizes_that_were_searched_are_compared():
 
 def test_nothing_is_forecast_after_every_subset_was_scored():
     content = example()
-    assert report.selection_view(content)["gain"]
+    assert report.selection_view(content)["forecast"]
     content["result"]["stopped"] = "exhausted"
     view = report.selection_view(content)
-    assert (view["gain"], view["forecast"], view["settled"]) == ([], [], True)
+    assert (view["forecast"], view["settled"]) == ([], True)
 
 
 def test_numbers_that_json_does_not_know_are_refused():
@@ -144,7 +143,7 @@ def test_fragment_shows_the_chosen_features_as_text(name):
     content = example(name)
     parsed = Content(report.fragment(content))
     assert not parsed.tags - {"div", "p", "strong", "svg", "path", "table", "tbody", "tr", "th", "td"}
-    assert set(map(visible, content["result"]["features"])) <= set(parsed.texts)
+    assert ", ".join(map(visible, content["result"]["features"])) in parsed.texts
 
 
 @pytest.fixture

@@ -100,14 +100,6 @@ const hideTip = () => { tip.hidden = true; };
 document.addEventListener("keydown", (event) => { if (event.key === "Escape") hideTip(); });
 addEventListener("scroll", hideTip, { passive: true });
 
-function explain(mark, lines) {
-  mark.addEventListener("pointerenter", () => {
-    const box = mark.getBoundingClientRect();
-    showTip({ left: box.left + box.width / 2, top: box.top }, lines);
-  });
-  mark.addEventListener("pointerleave", hideTip);
-}
-
 /* Axes */
 
 function ticks(low, high, wanted) {
@@ -133,6 +125,9 @@ function spanned(values) {
   return [low - room, high + room];
 }
 const path = (points) => points.map(([x, y], i) => `${i ? "L" : "M"}${x.toFixed(1)} ${y.toFixed(1)}`).join("");
+/* The best so far, or the value, as a line with steps. */
+const stairs = (history, x, y) => path(history.filter((one) => known(one.best)).flatMap((one, i, all) =>
+  [...(i ? [[x(one.step), y(all[i - 1].best)]] : []), [x(one.step), y(one.best)]]));
 
 /* A frame with axes; `marks` draws into it, `points` can be pointed at: [x, y, lines of text]. */
 function plot(width, { label, xs, ys, xName, points, marks, whole = false }) {
@@ -211,15 +206,13 @@ function bars(key, heads, entries, [low, high], mark) {
   const share = (value) => (100 * (clamp(value, low, high) - low)) / (high - low || 1);
   const row = (one) => {
     const [from, to] = [Math.min(0, one.value), Math.max(0, one.value)].map(share);
-    const made = html("tr", { class: one.chosen ? "chosen" : null },
+    return html("tr", { class: one.chosen ? "chosen" : null, title: one.lines.join("\n") },
       html("th", { class: "name", scope: "row" }, breakable(one.label), one.chosen ? html("span", { class: "unseen" }, ` (${mark})`) : null),
       html("td", {}, html("div", { class: "track", "aria-hidden": "true" },
         html("div", { class: "fill", style: { left: `${from}%`, width: `${to - from}%` } }),
         html("div", { class: "zero", style: { left: `${share(0)}%` } }),
         html("div", { class: "interval", style: { left: `${share(one.low)}%`, width: `${share(one.high) - share(one.low)}%` } }))),
       html("td", { class: "value figure" }, one.text), html("td", { class: "value figure" }, one.more));
-    explain(made, one.lines);
-    return made;
   };
   const body = html("tbody", {}, entries.slice(0, unfolded.has(key) ? entries.length : shownAtFirst).map(row));
   const more = html("button", { type: "button", click: () => {

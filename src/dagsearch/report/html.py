@@ -98,7 +98,7 @@ def snippet(view: Mapping[str, Any]) -> str:
 
 def _curve(view: Mapping[str, Any], width: int = 480, height: int = 120) -> str:
     """A small drawing of the rewards, the best so far and its forecast."""
-    history, ahead = view["history"], view["forecast"]
+    history, ahead = view["history"], view["forecast"] if view["left"] != 0 else []
     if not history:
         return ""
     values = [point["reward"] for point in history] + [
@@ -114,6 +114,8 @@ def _curve(view: Mapping[str, Any], width: int = 480, height: int = 120) -> str:
     points = "".join(f"M{place(one['step'], one['reward'])}h0" for one in history)
     steps, before = "", None
     for one in history:
+        if one["best"] is None:
+            continue
         if before is not None:
             steps += f"L{place(one['step'], before)}"
         if one["best"] != before:

@@ -18,7 +18,8 @@ function headline(run) {
 }
 
 function progressSection(run) {
-  const { history, forecast, failed, words } = run;
+  const { history, failed, words } = run;
+  const forecast = run.left === 0 ? [] : run.forecast;
   const heading = `${capital(words.reward)}s over time`;
   if (!history.length) return section("progress", heading, `No ${words.reward} is known yet.`);
   const last = Math.max(history.at(-1).step, forecast.at(-1)?.step ?? 1, failed.at(-1) ?? 1, 2);
@@ -31,18 +32,13 @@ function progressSection(run) {
       capital(words.reward) + ` ${number(one.reward)}` + (known(one.deviation) ? ` ± ${number(one.deviation)}` : ""),
       `${capital(words.evaluation)} ${one.step}, ${words["so far"]} ${number(one.best)}`, shorten(one.leaf.join(", "), 300)]]),
     marks: (x, y, floor) => {
-      const steps = [];
-      for (const one of history) {
-        if (steps.length) steps.push([x(one.step), steps.at(-1)[1]]);
-        steps.push([x(one.step), y(one.best)]);
-      }
       const band = [...forecast.map((one) => [x(one.step), y(one.high)]), ...forecast.map((one) => [x(one.step), y(one.low)]).reverse()];
       return [
         svg("path", { class: "band", d: path(band) }),
         svg("path", { class: "failed", d: failed.map((step) => `M${(x(step) - 3).toFixed(1)} ${floor - 7}l6 6m0 -6l-6 6`).join("") }),
         dots(history.map((one) => [x(one.step), y(one.reward)]), history.length > 300),
         svg("path", { class: "ahead", d: path(forecast.map((one) => [x(one.step), y(one.mean)])) }),
-        svg("path", { class: "best-line", d: path(steps) }),
+        svg("path", { class: "best-line", d: stairs(history, x, y) }),
       ];
     },
   });
@@ -53,7 +49,7 @@ function progressSection(run) {
       "forecast of the best, 90% interval"] : null,
     failed.length ? [sample(svg("path", { class: "failed", d: "M9 3l6 6m0 -6l-6 6" })), "failed"] : null,
   ].filter(known);
-  const thinned = run.evaluations > history.length ? `${count(history.length)} of ${count(run.evaluations)} evaluations are shown, including every improvement.` : null;
+  const thinned = run.rewards > history.length ? `${count(history.length)} of ${count(run.rewards)} evaluations are shown, including every improvement.` : null;
   return section("progress", heading, thinned, list("legend", legend), drawn(draw));
 }
 
@@ -63,7 +59,7 @@ function calibrationSection(run) {
   const points = run.history.filter((one) => one.predicted).slice(-400);
   if (!points.length) return null;
   const text = calibration
-    ? `${percent(Object.fromEntries(calibration.covered)[0.9])} of the last ${count(calibration.count)} ${words.reward}s were inside their predicted 90% interval` +
+    ? `${percent(calibration.covered)} of the last ${count(calibration.count)} ${words.reward}s were inside their predicted 90% interval` +
       `${known(calibration.skill) ? `; R² of the predictions: ${calibration.skill.toFixed(2).replace("-", "−")}` : ""}.`
     : "Too few predictions for a calibration.";
   const draw = (width) => {
@@ -96,8 +92,11 @@ function calibrationSection(run) {
 
 function gainSection(run) {
   const heads = [{ name: capital(`${run.words.evaluation}s`) }, { name: "Expected gain", kind: "figure" }, { name: "90% interval", kind: "figure" }, { name: "Probability of any gain", kind: "figure" }];
-  const text = alike(run.gain.flatMap((one) => one.gain));
-  const rows = run.gain.map((one) => [`${count(one.n)} more${one.rest ? " (the rest)" : ""}`, text(one.gain[0]), range(one.gain.slice(1), text), percent(one.chance)]);
+  const found = run.forecast.filter((one) => [1, 10, 100, 1000].includes(one.n) || (run.left && one === run.forecast.at(-1)));
+  const gain = (value) => Math.abs(value - run.forecast[0].mean);
+  const text = alike(found.flatMap((one) => [one.mean, one.low, one.high].map(gain)));
+  const rows = found.map((one) => [`${count(one.n)} more${one.n === run.left ? " (the rest)" : ""}`, text(gain(one.mean)),
+    range([one.low, one.high].map(gain), text), percent(one.chance)]);
   const rules = run.rules.map((one) => html("tr", {},
     html("th", { scope: "row" }, one.rule),
     html("td", {}, one.text,
@@ -106,7 +105,7 @@ function gainSection(run) {
   if (!rows.length && !rules.length) return null;
   return section("gain", "Is it worth continuing?", rows.length ? `Expected improvement of the ${run.noisy ? "largest reward, noise included" : `best ${run.words.reward}`}.`
     : run.game ? "More evaluations make the value more certain."
-    : run.settled ? `Every ${run.words.leaf} has been evaluated.` : "Too few evaluations for a forecast.",
+    : run.settled ? `Every ${run.words.leaf} has been evaluated.` : run.steps ? "Gains of costly steps are not forecast." : "Too few evaluations for a forecast.",
     rows.length ? table(heads, rows, { label: "Expected gain", class: "cards" }) : null,
     rules.length ? [html("h3", {}, "Stopping rules"), html("table", { class: "rules" }, html("tbody", {}, rules))] : null);
 }
@@ -130,13 +129,14 @@ function effectsSection(run) {
 function pathSection(run) {
   const { path: steps, words, game } = run;
   if (!steps.length) return null;
-  const value = (one) => (game ? one.mean : one.best);
+  const means = game || run.noisy;
+  const value = (one) => (means ? one.mean : one.best);
   const text = alike(steps.flatMap((one) => [one, ...one.others].map(value)));
-  const heads = [{ name: "Decision" }, { name: `${game ? "Mean" : "Best"} ${words.reward}`, kind: "figure" }, { name: capital(words.leaves), kind: "figure" }, { name: "Alternatives evaluated", kind: "long" }];
+  const heads = [{ name: "Decision" }, { name: `${means ? "Mean" : "Best"} ${words.reward}`, kind: "figure" }, { name: capital(words.leaves), kind: "figure" }, { name: "Alternatives evaluated", kind: "long" }];
   const rows = steps.map((one) => [one.label, text(value(one)), count(one.count),
     one.others.length ? one.others.map((other) => `${other.label} (${text(value(other))})`).join(", ") : "–"]);
   return section("path", game ? "Most evaluated line" : "Path to the best solution",
-    `Each decision with the alternatives after the same earlier decisions, and the ${game ? "mean" : "best"} ${words.reward} found there.`,
+    `Each decision with the alternatives after the same earlier decisions, and the ${means ? "mean" : "best"} ${words.reward} found there.`,
     table(heads, rows, { label: "Path", class: "cards" }));
 }
 
@@ -151,7 +151,7 @@ function evaluationsSection(run) {
   const columns = [
     { name: "Number", value: (one) => one.step, text: () => count },
     { name: capital(words.reward), value: (one) => one.reward, text: alike },
-    ...(history.some((one) => one.predicted) ? [{ name: "Predicted", value: (one) => one.predicted?.[0], text: () => alike(history.map((one) => one.reward)) }] : []),
+    ...(history.some((one) => one.predicted) ? [{ name: "Predicted", value: (one) => one.predicted?.[0], text: alike }] : []),
     { name: "Time", value: (one) => one.seconds, text: () => duration },
   ];
   const holder = html("div");
@@ -195,18 +195,12 @@ function comparisonSection() {
     label: "Best reward so far of every run", xName: "evaluations", whole: true, points: [],
     xs: [1, Math.max(2, ...runs.map((run) => run.evaluations))],
     ys: spanned(runs.flatMap((run) => extent(run.history.map((one) => one.best)))),
-    marks: (x, y) => runs.map((run, i) => {
-      const steps = [];
-      for (const one of run.history) {
-        if (steps.length) steps.push([x(one.step), steps.at(-1)[1]]);
-        steps.push([x(one.step), y(one.best)]);
-      }
-      return svg("path", { ...line(i), d: path(steps) });
-    }),
+    marks: (x, y) => runs.map((run, i) => svg("path", { ...line(i), d: stairs(run.history, x, y) })),
   });
   const heads = [{ name: "Run", kind: "long" }, { name: "State" }, { name: "Evaluations", kind: "figure" }, { name: "Best", kind: "figure" }, { name: "Expected at the end", kind: "figure" }, { name: "Time", kind: "figure" }];
-  const text = alike(runs.flatMap((run) => [run.best, run.gain.find((one) => one.rest)?.best]));
-  const rows = runs.map((run) => [run.name, run.state, count(run.evaluations), text(run.best), text(run.gain.find((one) => one.rest)?.best), duration(run.seconds)]);
+  const end = (run) => (run.left ? run.forecast.find((one) => one.n === run.left)?.mean : null);
+  const text = alike(runs.flatMap((run) => [run.best, end(run)]));
+  const rows = runs.map((run) => [run.name, run.state, count(run.evaluations), text(run.best), text(end(run)), duration(run.seconds)]);
   return section("comparison", "Runs compared", null,
     list("legend", runs.map((run, i) => [sample(svg("path", { ...line(i), d: "M0 6h24" })), run.name])),
     drawn(draw), table(heads, rows, { label: "Runs compared", class: "cards" }));

@@ -8,7 +8,6 @@ A request whose body does not come in time is refused, and its connection is clo
 """
 
 import asyncio
-import json
 import re
 import secrets
 import socket
@@ -18,7 +17,7 @@ from typing import Any
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn import Config, Server
@@ -28,10 +27,8 @@ from dagsearch.report.html import policy
 from dagsearch.report.report import Watched
 
 ADDRESS = "127.0.0.1"
-# Longest request to steer in bytes, and seconds that it may take.
-_LONGEST, _SECONDS_TO_SEND = 1 << 20, 10.0
-# Seconds that the server's end waits for answers that are being sent.
-_SECONDS_TO_END = 2
+# Seconds that a request to steer may take, and that the server's end waits for answers that are being sent.
+_SECONDS_TO_SEND, _SECONDS_TO_END = 10.0, 2
 # What a browser on this machine may call it, at whatever port.
 _HOST = re.compile(r"(127\.0\.0\.1|localhost|\[::1\])(:[0-9]{1,5})?", re.ASCII)
 
@@ -43,38 +40,16 @@ _HEADERS = {
 }
 
 
-class Guarded:
-    """Answers only requests with the token, to a name of this machine.
-
-    Parameters
-    ----------
-    app : ASGI application
-        Gets the other requests.
-    token : str
-        The token.
-    """
-
-    def __init__(self, app: ASGIApp, token: str) -> None:
-        self._app, self._token = app, token
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request."""
-        if scope["type"] != "http" or not self._allowed(scope):
-            await Response(status_code=404, headers={"Connection": "close"})(scope, receive, send)
-            return
-        await self._app(scope, receive, send)
-
-    def _allowed(self, scope: Scope) -> bool:
-        headers: dict[bytes, bytes] = dict(scope["headers"])
-        host = headers.get(b"host", b"").decode("latin-1")
-        origin = headers.get(b"origin", b"").decode("latin-1")
-        given = scope["path"].split("/")[1:2]
-        known = bool(given) and secrets.compare_digest(given[0].encode(), self._token.encode())
-        # A page of this machine, too, has another origin if it comes from another port.
-        return known and _HOST.fullmatch(host) is not None and origin in ("", f"http://{host}")
+def _allowed(request: Request, token: str) -> bool:
+    """Whether a request has the token, and comes to a name of this machine from a page of this server."""
+    host, origin = request.headers.get("host", ""), request.headers.get("origin", "")
+    given = request.url.path.split("/")[1]
+    # A page of this machine, too, has another origin if it comes from another port.
+    known = secrets.compare_digest(given.encode(), token.encode()) and origin in ("", f"http://{host}")
+    return known and _HOST.fullmatch(host) is not None
 
 
-def make_app(watched: Watched, token: str, steer: bool) -> Guarded:
+def make_app(watched: Watched, token: str, steer: bool) -> ASGIApp:
     """The application that serves the page.
 
     Parameters
@@ -87,20 +62,20 @@ def make_app(watched: Watched, token: str, steer: bool) -> Guarded:
         Whether requests to steer are taken; otherwise nothing is ever written.
     """
 
-    async def page(request: Request) -> Response:
+    async def answered(make: Callable[[], str | None], kind: str) -> Response:
         try:
-            return HTMLResponse(await run_in_threadpool(watched.page), headers=_HEADERS)
+            content = await run_in_threadpool(make)
         except ValueError as error:  # a number that JSON does not have
             return _refused(409, error)
+        status = 204 if content is None else 200
+        return Response(content, status, media_type=kind, headers=_HEADERS)
+
+    async def page(request: Request) -> Response:
+        return await answered(watched.page, "text/html")
 
     async def data(request: Request) -> Response:
-        try:
-            content = await run_in_threadpool(watched.content, request.query_params.get("seen", ""))
-        except ValueError as error:
-            return _refused(409, error)
-        if content is None:
-            return Response(status_code=204, headers=_HEADERS)
-        return Response(content, media_type="application/json", headers=_HEADERS)
+        seen = request.query_params.get("seen", "")
+        return await answered(lambda: watched.content(seen), "application/json")
 
     async def steered(request: Request) -> Response:
         try:
@@ -111,9 +86,7 @@ def make_app(watched: Watched, token: str, steer: bool) -> Guarded:
             wanted = asked.get("run"), asked["action"], asked.get("value")
             number = await run_in_threadpool(watched.request, *wanted)
         except TimeoutError:
-            answer = _refused(408, TimeoutError("the request did not come in time"))
-            answer.headers["Connection"] = "close"
-            return answer
+            return _refused(408, TimeoutError("the request did not come in time"), Connection="close")
         except (ValueError, TypeError, RecursionError, ClientDisconnect) as error:
             return _refused(400, error)
         except StorageError as error:  # no process runs the search, or its database cannot be written
@@ -125,25 +98,26 @@ def make_app(watched: Watched, token: str, steer: bool) -> Guarded:
         routes.append(Route(f"/{token}/steer", steered, methods=["POST"]))
     app = Starlette(routes=routes)
     app.router.redirect_slashes = False
-    return Guarded(app, token)
+
+    async def guarded(scope: Scope, receive: Receive, send: Send) -> None:
+        known = scope["type"] == "http" and _allowed(Request(scope), token)
+        unknown = Response(status_code=404, headers={"Connection": "close"})
+        await (app if known else unknown)(scope, receive, send)
+
+    return guarded
 
 
-def _refused(status: int, error: Exception) -> Response:
+def _refused(status: int, error: Exception, **headers: str) -> Response:
     """The answer to a request that was not sent: one line that says why."""
     told = " ".join(str(error).split()) or type(error).__name__
-    return JSONResponse({"error": told}, status_code=status, headers=_HEADERS)
+    return JSONResponse({"error": told}, status_code=status, headers={**_HEADERS, **headers})
 
 
 async def _body(request: Request) -> dict[str, Any]:
     """The JSON object that a request holds."""
     if request.headers.get("content-type") != "application/json":
         raise ValueError("the request must be JSON")
-    data = b""
-    async for part in request.stream():
-        data += part
-        if len(data) > _LONGEST:
-            raise ValueError(f"the request is longer than {_LONGEST} bytes")
-    asked = json.loads(data)
+    asked = await request.json()
     if not isinstance(asked, dict):
         raise ValueError("the request must be a JSON object")
     return asked

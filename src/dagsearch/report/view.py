@@ -4,17 +4,15 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from scipy.special import ndtri
-
 from dagsearch._internal.texts import shown
 from dagsearch.data import Foresight
 from dagsearch.errors import StorageError
-from dagsearch.forecasts import FARTHEST, Forecast, Past, forecast, progress_of
+from dagsearch.forecasts import FARTHEST, forecast, progress_of
 from dagsearch.report.effects import Effect, effects_of
 from dagsearch.report.parts import Part, Shown, leaf_parts, leaf_text, leaf_texts, parts_of, text_of
 from dagsearch.report.paths import decisions, main_line, path_to
 from dagsearch.report.runs import worker_name
-from dagsearch.report.words import counted, duration, number, sentence
+from dagsearch.report.words import counted, duration, number, percent, with_error
 from dagsearch.results import Gaussian
 from dagsearch.storage.record import Record
 from dagsearch.storage.steering import Request
@@ -27,10 +25,8 @@ _RENEWED = 1.1
 _LABELS = 2000
 # Number of rewards that the speed of the search is computed from.
 _RECENT = 50
-# Numbers of further evaluations that gains are shown for.
-_AHEAD = (1, 10, 100, 1000)
-# Number of points of the forecast's band.
-_BAND = 24
+# Numbers of further evaluations that gains are listed for, and number of points of the forecast's band.
+_AHEAD, _BAND = (1, 10, 100, 1000), 24
 # States in which a process runs the search.
 _GOING_ON = ("running", "paused", "stopping")
 # What things are called.
@@ -72,35 +68,25 @@ class Viewed:
         """The headline and the curve of rewards, as in :meth:`view`."""
         record, told = self.record, self._shown_leaves()
         now = record.last if now is None else now
-        best, sign = record.best, -1.0 if record.minimized else 1.0
         left = None if record.budget is None else max(0, record.budget - record.spent)
-        rules = _rules(record, best, now if running else record.last)
+        rules = _rules(record, now if running else record.last)
         state = _state(record, running, left, rules)
         left = 0 if state == "ended" and left is not None else left
-        over = record.settled and state == "ended"  # nothing is left to evaluate, and nothing to expect
-        # What is left was not measured for costly steps, and the value of a game may rise or fall.
-        known = not (record.steps or record.game or over)
-        rewards, beliefs = [one.reward for one in told], [one.predicted for one in told]
-        progress = progress_of(rewards, beliefs, record.largest) if known else None
-        # To the end of the budget, but not farther than forecasts are known to hold.
-        horizon = len(told) if left is None else min(left, FARTHEST * len(told))
-        ahead = forecast(progress, horizon) if progress is not None and left else None
-        found = main_line(told) if record.game else [] if best is None else told[best].parts
+        over = record.settled and state == "ended"
+        ahead = [] if over else _forecast(record, told, left)
         noisy = is_noisy(record)
-        what, value = _found(record, noisy, over)
-        shown_ahead = None if ahead is None or noisy else _turned(ahead, sign)
+        rest = ahead[-1] if ahead and left and not noisy else None
+        best = [] if record.best is None else told[record.best].parts
+        found = _found(record, noisy, over)
         return {
             "name": self.name,
             "words": _words(record, noisy),
             "state": state,
-            "sentence": sentence(f"{what} {value}", record.evaluations, shown_ahead, left, state)
-            if told
-            else f"No reward yet ({state}).",
-            "tiles": _tiles(record, now, left, shown_ahead, state, (what, value)),
-            "best_leaf": leaf_texts(found) if found else None,
-            "history": _points(told, sign, _values(record) if record.game else None),
-            "forecast": _band(progress, len(told), horizon, sign),
-            "gain": _gains(progress, horizon, sign, left),
+            "sentence": _sentence(record, found, rest, left, state),
+            "tiles": _tiles(record, now, rest, left, state, found),
+            "best_leaf": leaf_texts(main_line(told) if record.game else best) or None,
+            "history": _points(record, told),
+            "forecast": ahead,
             "rules": rules,
             "left": left,
             "noisy": noisy,
@@ -153,8 +139,10 @@ class Viewed:
                 _effect(effect, sign, best is not None and effect.part in told[best].parts)
                 for effect in effects[:_EFFECTS]
             ],
-            "path": path_to(told, way, sign, by_count=record.game),
+            "path": path_to(told, way, sign, by_count=record.game or is_noisy(record)),
             "game": record.game,
+            "steps": record.steps,
+            "rewards": len(told),
             "labels": record.labels if record.labels and len(record.labels) <= _LABELS else None,
             **_activity(record, record.last if now is None else now),
         }
@@ -185,43 +173,60 @@ def _words(record: Record, noisy: bool) -> dict[str, str]:
 def _found(record: Record, noisy: bool, over: bool) -> tuple[str, str]:
     """What was found so far, and its value."""
     if record.game:
-        value = record.values[-1][1] if record.values else None
-        text = "unknown" if value is None else f"{number(value.mean)} ± {number(value.variance**0.5)}"
-        return "Value for the first player", text
+        what = "Value for the first player"
+        return what, with_error(*record.values[-1][1]) if record.values else "unknown"
     reward = record.best_reward
     what = "Best mean so far" if noisy else "Best" if over else "Best so far"
     return what, number(reward if reward is None or not record.minimized else -reward)
 
 
+def _sentence(
+    record: Record, found: tuple[str, str], rest: Mapping[str, Any] | None, left: int | None, state: str
+) -> str:
+    """The headline: what was found, and whether the rest of the budget will improve it."""
+    if not record.told:
+        return f"No reward yet ({state})."
+    what = "No value yet" if record.game and not record.values else " ".join(found)
+    text = f"{what} after {counted(record.evaluations, 'evaluation')}"
+    if rest is not None:
+        further = counted(rest["n"], "evaluation")
+        text += f"; the {'remaining' if rest['n'] == left else 'next'} {further} will improve it"
+        text += f" with probability {percent(rest['chance'])}"
+    return f"{text}." if state in ("running", "ended") else f"{text} ({state})."
+
+
 def _tiles(
     record: Record,
     now: float | None,
+    rest: Mapping[str, Any] | None,
     left: int | None,
-    ahead: Forecast | None,
     state: str,
     found: tuple[str, str],
 ) -> list[list[str | None]]:
     """Name, value and remark of the figures below the headline."""
-    step, seconds = record.best, _seconds_left(record, left)
-    ago = _ago(record, now) if state in _GOING_ON else None
-    when = None if step is None or record.game else f"evaluation {step + 1}"
-    when = when if when is None or ago is None else f"{when}, {duration(ago)} ago"
+    seconds = _seconds_left(record, left) if state == "running" else None
+    # Neither a game nor a costly step has the number of its evaluation.
+    when = [] if record.best is None or record.game or record.steps else [f"evaluation {record.best + 1}"]
+    if when and state in _GOING_ON and (ago := _ago(record, now)) is not None:
+        when.append(f"{duration(ago)} ago")
     done = f"{record.evaluations:,}" + (f" of {record.budget:,}" if record.budget is not None else "")
     others = ((len(record.pending), "pending"), (len(record.failures), "failed"))
-    tiles = [
-        [*found, when],
+    ahead = list[list[str | None]]()
+    if rest is not None:
+        name = "Expected at the end" if rest["n"] == left else f"Expected after {rest['n']:,} more"
+        interval = f"90 % interval {number(rest['low'])} to {number(rest['high'])}"
+        ahead = [[name, number(rest["mean"]), interval]]
+    return [
+        [*found, ", ".join(when) or None],
         ["Evaluations", done, ", ".join(f"{count:,} {what}" for count, what in others if count) or None],
+        *ahead,
+        [
+            "Time",
+            duration(record.told[-1].seconds if record.told else 0.0),
+            None if seconds is None else f"about {duration(seconds)} left",
+        ],
+        ["State", state, None],
     ]
-    if ahead is not None:
-        name = (
-            "Expected at the end"
-            if ahead.evaluations == left
-            else f"Expected after {ahead.evaluations:,} more"
-        )
-        tiles.append([name, number(ahead.mean), f"90 % interval {number(ahead.low)} to {number(ahead.high)}"])
-    spent = record.told[-1].seconds if record.told else 0.0
-    remark = None if seconds is None or state != "running" else f"about {duration(seconds)} left"
-    return [*tiles, ["Time", duration(spent), remark], ["State", state, None]]
 
 
 def _source(name: str, record: Record) -> list[str]:
@@ -248,12 +253,7 @@ def _activity(record: Record, now: float | None) -> dict[str, Any]:
         ],
         "pending_count": len(record.pending),
         "failures": [
-            {
-                "leaf": text_of(one, record),
-                "at": one.at,
-                "step": one.step,
-                "text": one.text,
-            }
+            {"leaf": text_of(one, record), "at": one.at, "step": one.step, "text": one.text}
             for one in record.failures[: -_FAILURES - 1 : -1]
         ],
         "failure_count": len(record.failures),
@@ -295,31 +295,27 @@ def _seconds_left(record: Record, left: int | None) -> float | None:
     return left * max(0.0, recent[-1].seconds - recent[0].seconds) / (len(recent) - 1)
 
 
-def _turned(one: Forecast, sign: float) -> Forecast:
-    """A forecast in the user's sign; the interval's ends keep their meaning: ``low`` is the smaller gain."""
-    return one._replace(mean=sign * one.mean, low=sign * one.low, high=sign * one.high)
-
-
-def _points(
-    told: Sequence[Shown], sign: float, values: Sequence[float] | None = None
-) -> list[dict[str, Any]]:
-    """The evaluations, each with the best reward so far or one of ``values``.
+def _points(record: Record, told: Sequence[Shown]) -> list[dict[str, Any]]:
+    """The evaluations, each with the best reward so far, or the value of the game.
 
     Of very many, all improvements and an even share of the others.
     """
-    best, lines, improved = -math.inf, list[float](), set[int]()
+    sign, best = -1.0 if record.minimized else 1.0, -math.inf
+    lines, improved = list[float | None](), set[int]()
     for place, one in enumerate(told):
         if one.reward > best:
             best = one.reward
             improved.add(place)
         lines.append(sign * best)
+    if record.game:
+        lines = _values(record)
     every = max(1, math.ceil(len(told) / _POINTS))
     some = {place for place in range(len(told)) if (place + 1) % every == 0}
     return [
         {
             "step": place + 1,
             "reward": sign * told[place].reward,
-            "best": (values or lines)[place],
+            "best": lines[place],
             "seconds": told[place].seconds,
             "predicted": _moments(told[place].predicted, sign),
             "leaf": leaf_texts(told[place].parts),
@@ -332,76 +328,64 @@ def _moments(belief: Gaussian | None, sign: float) -> list[float] | None:
     return None if belief is None else [sign * belief.mean, math.sqrt(max(belief.variance, 0.0))]
 
 
-def _band(progress: Past | None, done: int, ahead: int, sign: float) -> list[dict[str, float]]:
-    """The forecast after some numbers of further evaluations."""
-    if progress is None or not ahead:
+def _forecast(record: Record, told: Sequence[Shown], left: int | None) -> list[dict[str, float]]:
+    """The best reward after further evaluations: all that are left, or as many as there were.
+
+    It goes no farther than forecasts are known to hold. None is made for costly steps, for which forecasts
+    were not measured, nor for a game, whose value may rise or fall. ``low`` is the smaller gain.
+    """
+    if record.steps or record.game:
         return []
-    steps = sorted({max(1, round(ahead * (place / _BAND) ** 2)) for place in range(1, _BAND + 1)})
-    found = [(n, _turned(forecast(progress, n), sign)) for n in steps]
-    start = {"step": done, "mean": sign * progress.best}
-    return [
-        {**start, "low": start["mean"], "high": start["mean"]},
-        *({"step": done + n, "mean": one.mean, "low": one.low, "high": one.high} for n, one in found),
-    ]
+    past = progress_of([one.reward for one in told], [one.predicted for one in told], record.largest)
+    if past is None:
+        return []
+    done, sign = len(told), -1.0 if record.minimized else 1.0
+    most = min(left or done, FARTHEST * done)
+    curve = (max(1, round(most * (place / _BAND) ** 2)) for place in range(1, _BAND + 1))
+    start = {"n": 0, "step": done, "chance": 0.0} | dict.fromkeys(("mean", "low", "high"), sign * past.best)
+    points = [start]
+    for n in sorted({*curve, *(n for n in _AHEAD if n <= most)}):
+        one = forecast(past, n)
+        ends = {"mean": sign * one.mean, "low": sign * one.low, "high": sign * one.high}
+        points.append({"n": n, "step": done + n, "chance": one.chance, **ends})
+    return points
 
 
 def _calibration(told: Sequence[Shown]) -> dict[str, Any] | None:
-    """How predictions compare with the latter half of the rewards: coverage of central intervals, and skill.
-
-    ``None`` with too few predictions.
-    """
+    """How predictions compare with the latter half of the rewards; ``None`` with too few predictions."""
     foresight = Foresight()
     for one in told:
         foresight.record(one.predicted, one.reward)
     if not foresight.recent:
         return None
-    reaches = ((share, float(ndtri(0.5 + share / 2.0))) for share in (0.5, 0.8, 0.9, 0.95))
-    return {
-        "count": len(foresight.recent),
-        "covered": [[share, foresight.covered(reach)] for share, reach in reaches],
-        "skill": foresight.skill,
-    }
+    return {"count": len(foresight.recent), "covered": foresight.covered(), "skill": foresight.skill}
 
 
-def _gains(progress: Past | None, horizon: int, sign: float, left: int | None) -> list[dict[str, Any]]:
-    """Expected improvements with some numbers of further evaluations."""
-    if progress is None:
-        return []
-    most = horizon if left else max(10, progress.rewards)
-    steps = sorted({n for n in (*_AHEAD, horizon if left else 0) if 0 < n <= most})
-    found = []
-    for n in steps:
-        one = forecast(progress, n)
-        gain = [one.mean - progress.best, one.low - progress.best, one.high - progress.best]
-        found.append({"n": n, "gain": gain, "best": sign * one.mean, "chance": one.chance, "rest": n == left})
-    return found
-
-
-def _rules(record: Record, best: int | None, now: float | None) -> list[dict[str, Any]]:
+def _rules(record: Record, now: float | None) -> list[dict[str, Any]]:
     """Every rule for stopping with its present state; ``share`` is how much of it is used up."""
-    done, rules = record.evaluations, record.rules
-    found = []
+    rules, reward, found = record.rules, record.best_reward, list[dict[str, Any]]()
+
+    def add(rule: str, text: str, share: float | None = None) -> None:
+        found.append({"rule": rule, "text": text, "share": None if share is None else min(1.0, share)})
+
     if record.budget:
-        text = f"{record.spent:,} of {counted(record.budget, 'evaluation')}"
-        found.append({"rule": "budget", "text": text, "share": min(1.0, record.spent / record.budget)})
-    if "patience" in rules and best is not None:
-        since = done - 1 - best
-        text = f"{since} of {number(rules['patience'])} evaluations without a better reward"
-        found.append({"rule": "patience", "text": text, "share": min(1.0, since / rules["patience"])})
+        evaluations = counted(record.budget, "evaluation")
+        add("budget", f"{record.spent:,} of {evaluations}", record.spent / record.budget)
+    if "patience" in rules and record.best is not None:
+        since, patience = record.evaluations - 1 - record.best, rules["patience"]
+        add(
+            "patience", f"{since} of {number(patience)} evaluations without a better reward", since / patience
+        )
     if "target" in rules:
         sign = -1.0 if record.minimized else 1.0
-        reward = record.best_reward
-        now_at = "no reward yet" if reward is None else f"best so far {number(sign * reward)}"
+        best = "no reward yet" if reward is None else f"best so far {number(sign * reward)}"
         reached = reward is not None and reward >= rules["target"]
-        text = f"{now_at}, target {number(sign * rules['target'])}"
-        found.append({"rule": "target", "text": text, "share": 1.0 if reached else None})
+        add("target", f"{best}, target {number(sign * rules['target'])}", 1.0 if reached else None)
     if "seconds" in rules and record.run_began is not None and now is not None:
-        spent = max(0.0, now - record.run_began)
-        text = f"{duration(spent)} of {duration(rules['seconds'])}"
-        found.append({"rule": "seconds", "text": text, "share": min(1.0, spent / rules["seconds"])})
+        spent, limit = max(0.0, now - record.run_began), rules["seconds"]
+        add("seconds", f"{duration(spent)} of {duration(limit)}", spent / limit)
     if "tolerance" in rules:
-        text = f"ends when the rest of the budget is unlikely to gain {number(rules['tolerance'])}"
-        found.append({"rule": "tolerance", "text": text, "share": None})
+        add("tolerance", f"ends when the rest of the budget is unlikely to gain {number(rules['tolerance'])}")
     return found
 
 
@@ -427,11 +411,11 @@ def is_noisy(record: Record) -> bool:
     return record.best_reward != best or any(one.reward > best for one in record.told)
 
 
-def _values(record: Record) -> list[float]:
-    """The value of the game as it was believed at each evaluation; its result where nothing was believed."""
+def _values(record: Record) -> list[float | None]:
+    """The value of the game as it was believed at each evaluation; ``None`` if none is known."""
     values = dict(record.values)
-    found, mean = list[float](), record.values[0][1].mean if record.values else None
-    for place, one in enumerate(record.told):
+    found, mean = list[float | None](), record.values[0][1].mean if record.values else None
+    for place in range(len(record.told)):
         mean = values[place].mean if place in values else mean
-        found.append(one.reward if mean is None else mean)
+        found.append(mean)
     return found

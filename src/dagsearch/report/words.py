@@ -1,6 +1,6 @@
-"""Numbers, time spans and the state of a search in words."""
+"""Numbers, time spans and probabilities in words."""
 
-from dagsearch.forecasts import Forecast
+import math
 
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
@@ -13,6 +13,15 @@ def number(value: float | None) -> str:
         digits, power = f"{value:.1e}".split("e")
         return f"{digits.replace('-', '−')} · 10{str(int(power)).translate(_RAISED)}"
     return (f"{value:,.0f}" if abs(value) >= 1e4 else f"{value:.4g}").replace("-", "−")
+
+
+def with_error(mean: float, variance: float) -> str:
+    """A mean and its standard deviation, with two digits of the latter."""
+    deviation = variance**0.5
+    if not 1e-4 < deviation < 1e4:
+        return f"{number(mean)} ± {number(deviation)}"
+    digits = max(0, 1 - math.floor(math.log10(deviation)))
+    return f"{mean:.{digits}f} ± {deviation:.{digits}f}".replace("-", "−")
 
 
 def duration(seconds: float) -> str:
@@ -34,27 +43,3 @@ def percent(share: float) -> str:
 def counted(count: int, what: str) -> str:
     """Such as ``"1 evaluation"`` or ``"20 evaluations"``."""
     return f"{count:,} {what}{'' if count == 1 else 's'}"
-
-
-def sentence(what: str, evaluations: int, ahead: Forecast | None, left: int | None, state: str) -> str:
-    """The headline: what was found, and whether the rest of the budget will improve it.
-
-    Parameters
-    ----------
-    what : str
-        What was found, such as ``"Best so far 3.2"``.
-    evaluations : int
-        Number of evaluations so far.
-    ahead : Forecast or None
-        The best reward after the next evaluations.
-    left : int or None
-        Number of evaluations that are left of the budget.
-    state : str
-        What the search does now, such as ``"running"``.
-    """
-    text = f"{what} after {counted(evaluations, 'evaluation')}"
-    if ahead is not None:
-        rest = "remaining" if ahead.evaluations == left else "next"
-        further = f"the {rest} {counted(ahead.evaluations, 'evaluation')}"
-        text += f"; {further} will improve it with probability {percent(ahead.chance)}"
-    return f"{text}." if state in ("running", "ended") else f"{text} ({state})."

@@ -133,10 +133,10 @@ def _tiles(report: Mapping[str, Any]) -> list[list[str | None]]:
     """Name, value and remark of the figures below the headline."""
     result, data = report["result"], report["data"]
     optimism = result["optimism"]
-    about = "" if optimism is None else f"about {_number(optimism)} "
+    about = f"about {_number(optimism)} too high: it was " if optimism and optimism >= 5e-5 else ""
     tiles: list[list[str | None]] = [
         ["Features", f"{len(result['features'])} of {data['columns']}", None],
-        ["Cross-validated score", _number(result["score"]), f"{about}too high: it was used to choose"],
+        ["Cross-validated score", _number(result["score"]), f"{about}used to choose"],
     ]
     if result["signal"] is not False:
         expected = _number(result["expected_score"])
