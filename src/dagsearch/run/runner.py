@@ -362,8 +362,6 @@ def tell_or_fail(search: "Search", ended: Running, on_error: OnError) -> Evaluat
 
 def _outcome_of(ended: Running) -> Any:
     """The reward or step of an evaluation; raises if it failed or the search cannot learn from it."""
-    if ended.late:
-        raise TimeoutError("it took longer than the timeout")
     found = ended.future.result()
     return checked_outcome(found.get() if isinstance(found, Outcome) else found, ended.proposal.leaf)
 
