@@ -21,11 +21,11 @@ from support.problems import (
     Gated,
     Poisoned,
     Raising,
-    Slow,
     SlowToLoad,
     Sum,
     Unloadable,
     Yielding,
+    name_of,
     value,
 )
 from support.processes import PATIENCE, alive, environment, running, wait_until
@@ -83,46 +83,38 @@ def test_a_process_that_dies_does_its_work_again(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("stored", [False, True])
-def test_a_leaf_that_kills_its_process_is_skipped(tmp_path, stored):
-    problem = Poisoned(tmp_path / "begun")
-    (tmp_path / "begun").mkdir()
-    path = {"storage": tmp_path / "run.db"} if stored else {}
-    result = search_of(problem, **path).run(15, n_jobs=2, on_error="skip")
+def test_a_leaf_that_kills_its_process_is_skipped(tmp_path):
+    problem = Poisoned(tmp_path)
+    result = search_of(problem).run(15, n_jobs=2, on_error="skip")
     assert all(15 not in evaluation.leaf for evaluation in result.history)
-    begun = problem.begun()
-    poisoned = {name: times for name, times in begun.items() if name.endswith("15")}
+    poisoned = {name: times for name, times in problem.begun().items() if name.endswith("15")}
     assert set(poisoned.values()) == {3}
-    assert set(begun.values()) == {1, 3}
     assert len(result.history) + len(poisoned) == 15
 
 
 KILLED = """
 import sys
 import dagsearch as ds
-from support.problems import Slow
-ds.search(Slow(sys.argv[1]), 4, storage=sys.argv[2], seed=0, **eval(sys.argv[3]))
+from support.problems import Poisoned
+ds.Search.resume(sys.argv[1], Poisoned(sys.argv[2])).run(1)
 """
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("where", [{}, {"n_jobs": 2}])
-def test_kills_of_the_search_do_not_count_against_the_leaf_that_was_evaluated(where, tmp_path, caplog):
-    problem, path = Slow(tmp_path / "begun"), tmp_path / "run.db"
-    problem.folder.mkdir()
-    command = [sys.executable, "-c", KILLED, problem.folder, path, repr(where)]
-    for begun in range(1, 5):
-        with running(command, env=environment()) as run:  # which is killed in the end
-            wait_until(lambda: len(problem.begun()) >= begun * where.get("n_jobs", 1), run)  # noqa: B023
-    pending = [event.body["leaf"] for event in events(path, "ask")]
-    assert len(pending) == where.get("n_jobs", 1)
-    problem.open()
-    result = ds.search(problem, 4, storage=path, **where)
-    evaluated = [sorted(evaluation.leaf) for evaluation in result.history]
-    assert len(evaluated) == 4
-    assert all(sorted(leaf) in evaluated for leaf in pending)
-    assert events(path, "forget") == []
-    assert "4 processes ended while they evaluated" in caplog.text
+def test_a_leaf_that_kills_the_search_is_skipped_once_a_worker_evaluates_it(tmp_path, caplog):
+    problem, storage = Poisoned(tmp_path / "begun"), tmp_path / "run.db"
+    (tmp_path / "begun").mkdir()
+    search = search_of(problem, storage=storage)
+    search.propose(POISONED)
+    search.close()
+    for _ in range(2):
+        killed = subprocess.run([sys.executable, "-c", KILLED, storage, problem.folder], env=environment())
+        assert killed.returncode == -signal.SIGKILL
+    result = ds.search(problem, 4, storage=storage, n_jobs=1, on_error="skip")
+    assert problem.begun()[name_of(POISONED)] == 2 + 3  # in the search, then in workers
+    assert POISONED not in {one.leaf for one in result.history}
+    assert len(events(storage, "forget")) + len(result.history) == 4
+    assert "3 processes ended while they evaluated" in caplog.text
     assert "n_jobs=1" in caplog.text
 
 

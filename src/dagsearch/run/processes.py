@@ -52,6 +52,8 @@ class _Worker(Thread):
         self._waiting, self._timeout = waiting, timeout
         self._lock, self._over = Lock(), False
         self._process: subprocess.Popen[bytes] | None = None
+        self._connection: Any = None
+        self._problem = b""  # what the process has
 
     def run(self) -> None:
         """Evaluate until there is nothing left to wait for."""
