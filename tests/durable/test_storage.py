@@ -500,27 +500,6 @@ def test_states_survive_json(value):
     assert from_json(json.loads(json.dumps(to_json(value)))) == value
 
 
-class Partly(Own):
-    """One of the leaves is nothing that JSON knows."""
-
-    def step(self, state, action):
-        state = (*state, action)
-        return (*state[:4], b"bytes") if state == ("c", "c", "a", "b", "a") else state
-
-
-def test_a_state_that_cannot_be_stored_stops_the_search_and_the_run_is_good(tmp_path):
-    search = default(Partly(), tmp_path / "run.db", seed=1)
-    with pytest.raises(ds.ProblemError, match="give the problem encode"):
-        search.run(243)
-    assert search.history
-    with pytest.raises(StorageError, match=r"open the search from .* again"):
-        search.ask()
-    search.close()
-    again = ds.Search.resume(tmp_path / "run.db", Partly())
-    assert history(again) == history(search)
-    again.close()
-
-
 # Nothing that is read is executed -------------------------------------------------------------------
 
 HOSTILE = [
@@ -614,26 +593,6 @@ def test_a_full_disk_stops_the_search_and_names_the_reward(tmp_path, full_disk):
     assert again.ask() == proposal
     again.tell(proposal, 0.25)
     assert len(finished(again, 20).history) == 20
-
-
-def test_a_server_that_is_gone_stops_the_search_and_names_the_reward(postgres, monkeypatch):
-    import psycopg
-
-    monkeypatch.setattr("dagsearch.storage.database._TRIES", 2)
-    storage = postgres()
-    search = default(Sum(), storage)
-    search.run(5)
-    proposal, where = search.ask(), storage.replace("/postgres?", "/gone?")
-    with monkeypatch.context() as patched:
-        patched.setattr(search.log.database, "_url", where)
-        with psycopg.connect(storage, autocommit=True) as connection:
-            connection.execute(BREAK)
-        with pytest.raises(StorageError):
-            search.tell(proposal, 0.25)
-    search.close()
-    again = ds.Search.resume(storage, Sum())
-    assert len(again.history) == 5
-    again.close()
 
 
 @pytest.mark.parametrize("harm", ["delete", "replace", "cut"])

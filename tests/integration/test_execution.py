@@ -3,7 +3,6 @@
 import subprocess
 import sys
 import threading
-from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
 
 import pytest
@@ -137,32 +136,6 @@ def test_threads_that_hang_are_missed():
         release.set()
     assert result.history
     assert all(3 not in evaluation.leaf for evaluation in result.history)
-
-
-def test_leaves_of_a_broken_executor_are_asked_for_again():
-    class Breaking:
-        _max_workers = 3
-
-        def __init__(self):
-            self.futures = []
-
-        def submit(self, function, *arguments):
-            if len(self.futures) == 3:
-                for future in self.futures:
-                    if not future.done():
-                        future.set_exception(BrokenProcessPool("gone"))
-                raise BrokenProcessPool("gone")
-            self.futures.append(Future())
-            if len(self.futures) == 1:
-                self.futures[0].set_result(function(*arguments))
-            return self.futures[-1]
-
-    search = search_of(ds.problems.Subsets(5, 2, reward=value))
-    with pytest.raises(PoolError):
-        search.run(50, executor=Breaking())
-    result = search.run(50)
-    assert len(result.history) == 10
-    assert result.best_reward == value({3, 4})
 
 
 def test_noisy_rewards_are_computed_anew_on_a_cluster(local_cluster):

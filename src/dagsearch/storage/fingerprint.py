@@ -66,7 +66,7 @@ def fingerprint(space: Space) -> dict[str, Any]:
     return {
         "type": type(problem).__name__,
         "identity": None if space.identity is None else str(space.identity()) or None,
-        "states": hashlib.sha256(encoded.encode()).hexdigest(),
+        "leaves": hashlib.sha256(encoded.encode()).hexdigest(),
     }
 
 
@@ -75,14 +75,15 @@ def parts_of(search: "Search") -> dict[str, str]:
     if has_costly_steps(search.problem):
         return {}
     scores, covariance = search.index.scores, search.index.scores.covariance
+    learnable = () if covariance is None else covariance.hyperparameters
     parts = {
         "repeats": search.repeats,
         "evidence": search.posterior.evidence,
         "proposers": search.portfolio,
         "backup": None if search.explored is None else search.values.backup,
-        "scores": (type(scores).__name__, covariance, getattr(scores, "noise", None)),
+        "model": [type(scores).__name__, covariance, getattr(scores, "noise", None)],
         # The text of a covariance may not show all of its numbers.
-        "hyperparameters": [f"{one.value:.6g}" for one in covariance.hyperparameters] if covariance else [],
+        "hyperparameters": [f"{one.value:.6g}" for one in learnable],
     }
     return {name: without_addresses(repr(part)) for name, part in parts.items()}
 
@@ -124,7 +125,7 @@ def _check_equal(what: str, then: Mapping[str, Any], now: Mapping[str, Any], whe
     for name in now:
         if name in then and then[name] != now[name]:
             details = f"its {name} was {then[name]}, and is {now[name]}"
-            if name in ("identity", "states"):  # digests say nothing to a reader
+            if name in ("identity", "leaves"):  # digests say nothing to a reader
                 details = "its choices or its data differ"
             raise StorageError(
                 f"{where} is the run of another {what} ({details}). Continue it with the same {what}. It was "
