@@ -30,7 +30,7 @@ from support.runs import (
     restored,
     rewritten,
 )
-from support.searches import SEARCHES, linear_subsets, methods_of_the_experiments
+from support.searches import methods_of_the_experiments
 from support.steps import BitPasses, Language, Samples
 
 StorageError = ds.StorageError
@@ -79,18 +79,6 @@ class Own:
         return float(leaf.count("a") - 2 * (leaf[0] == leaf[-1]))
 
 
-class Jittery(Sum):
-    """Another reward every time, which depends on how often a leaf was evaluated: the same in every run."""
-
-    def __init__(self):
-        super().__init__()
-        self.times = {}
-
-    def reward(self, leaf):
-        self.times[leaf] = self.times.get(leaf, 0) + 1
-        return super().reward(leaf) + np.random.default_rng([*sorted(leaf), self.times[leaf]]).normal()
-
-
 def pairs(choose):
     first = choose("first", range(9))
     return float(first * choose("second", range(7)) if first % 2 else -first)
@@ -124,13 +112,13 @@ KINDS = {
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_run_cut_off_after_any_event_ends_as_if_it_had_not_been(kind, tmp_path):
+def test_a_run_cut_off_after_any_event_ends_as_if_it_had_not_been(kind, tmp_path, long):
     problem, make = KINDS[kind]
     storage, budget = tmp_path / "run.db", 24
     finished(make(problem(), seed=1, storage=storage), budget)
     whole, count = told(storage), len(events(storage))
     assert len(whole) > 15
-    for cut in sorted({0, 1, 2, count - 1, *range(3, count, max(1, count // 11))}):
+    for cut in sorted({1, count - 1, *range(2, count, max(1, count // (20 if long else 4)))}):
         copy = cut_off(storage, cut, tmp_path / f"{cut}.db")
         before = told(copy)
         finished(make(problem(), seed=7, storage=copy), budget)  # the seed is that of the run
@@ -157,44 +145,6 @@ def test_every_composition_is_repeated_to_the_last_bit(make, tmp_path):
     again = logged(make(), cut_off(tmp_path / "run.db", None, tmp_path / "copy.db"))
     assert knowledge(again) == knowledge(search)
     assert again.ask() == search.ask()
-
-
-@pytest.mark.parametrize("name", SEARCHES)
-def test_whatever_was_asked_told_and_taken_back_is_repeated(name, storage, fresh):
-    chosen, rng = linear_subsets(), np.random.default_rng(1)
-    search = logged(SEARCHES[name](chosen), storage)
-    for _ in range(12):
-        search.ask(int(rng.integers(1, 4)))
-        for proposal in rng.permutation(np.array([*search.pending, None]))[: rng.integers(0, 4)]:
-            what = rng.integers(5)
-            if proposal is None:
-                continue
-            if what == 0:
-                search.forget(proposal, again=bool(rng.integers(2)))
-            elif what == 1:
-                search.tell(proposal.leaf, chosen.reward(proposal.leaf))
-            else:
-                search.tell(proposal, chosen.reward(proposal.leaf), 0.01 if what == 2 else None)
-    mine, other = frozenset({0, 5, 11, 19}), frozenset({1, 5, 11, 19})
-    search.tell(mine, chosen.reward(mine))
-    search.propose(other)
-    again = logged(SEARCHES[name](chosen), cut_off(storage, None, fresh()))
-    assert knowledge(again) == knowledge(search)
-    again.ask(len(again.pending))  # what was pending is offered first
-    assert again.ask(3) == search.ask(3)
-
-
-def test_pending_leaves_are_offered_again(storage):
-    search = default(Sum(), storage)
-    batch = search.ask(4)
-    search.tell(batch[2], 1.0)
-    search.close()
-    again = ds.Search.resume(storage, Sum())
-    assert [p.leaf for p in again.pending] == [batch[i].leaf for i in (0, 1, 3)]
-    assert again.ask(2) == [batch[0], batch[1]]
-    again.forget(again.pending[-1])
-    assert again.ask().leaf not in {batch[0].leaf, batch[1].leaf}
-    again.close()
 
 
 @pytest.mark.parametrize("left", ["closed", "collected", "open"])
@@ -233,15 +183,6 @@ def test_hyperparameters_that_were_learnt_and_not_written_are_learnt_again(tmp_p
         ds.Search.resume(copy, Sum()).close()  # and the process ends again
         finished(ds.Search.resume(copy, Sum()), 20)
         assert told(copy) == told(storage)
-
-
-@pytest.mark.parametrize("seed", range(6))
-def test_the_record_of_a_noisy_run_recommends_what_the_result_does(seed, tmp_path):
-    storage = tmp_path / "run.db"
-    result = ds.search(Jittery(), 25, noisy=True, seed=seed, storage=storage)
-    read = record(storage)
-    assert frozenset(read.told[read.best].leaf) == result.best_state
-    assert read.best_reward == pytest.approx(result.best_reward)
 
 
 # Failures ----------------------------------------------------------------------------------------
@@ -422,8 +363,6 @@ def changed(storage, statement, *values):
     "harm",
     [
         "UPDATE event SET body = replace(body, '\"reward\":', '\"reward\":1') WHERE number = 7",
-        "UPDATE event SET kind = 'note' WHERE number = 7",
-        "UPDATE event SET worker = 'me' WHERE number = 7",
         "UPDATE event SET claim = 'mine' WHERE number = 7",
         "UPDATE event SET body = x'00ff' WHERE number = 7",
         "UPDATE event SET time = 'never' WHERE number = 7",
@@ -450,34 +389,21 @@ def test_a_header_that_was_changed_is_named(harm, stored):
     refused(stored, "run.db")
 
 
-@pytest.mark.parametrize("content", [bytes(512), bytes(44_000), b"text", b"[]", b"the user's notes\n" * 99])
-def test_a_file_that_is_no_database_stays_as_it_is(content, tmp_path):
+@pytest.mark.parametrize(
+    "content", [bytes(44_000), b"text", "CREATE TABLE event (number)", "CREATE TABLE run (a)"]
+)
+def test_what_is_no_database_of_dagsearch_stays_as_it_is(content, tmp_path):
     storage = tmp_path / "notes.txt"
-    storage.write_bytes(content)
-    for begin in (
-        lambda: ds.search(Sum(), 5, storage=storage),
-        lambda: default(Sum(), storage),
-        lambda: ds.Search.resume(storage, Sum()),
-    ):
-        with pytest.raises(
-            StorageError, match=r"notes.txt is not a database of dagsearch; it was not changed"
-        ):
-            begin()
-    assert storage.read_bytes() == content
-    assert os.listdir(tmp_path) == ["notes.txt"]
-
-
-@pytest.mark.parametrize("table", ["event (number)", "run (name)", "trials (number)"])
-def test_a_database_of_another_program_stays_as_it_is(table, tmp_path):
-    storage = tmp_path / "other.db"
-    changed(storage, f"CREATE TABLE {table}")
+    if isinstance(content, bytes):
+        storage.write_bytes(content)
+    else:  # of another program
+        changed(storage, content)
     before = storage.read_bytes()
     for begin in (lambda: default(Sum(), storage), lambda: ds.Search.resume(storage, Sum())):
-        with pytest.raises(
-            StorageError, match=r"other.db is not a database of dagsearch; it was not changed"
-        ):
+        with pytest.raises(StorageError, match=r"notes.txt is not a database of dagsearch; it was"):
             begin()
     assert storage.read_bytes() == before
+    assert os.listdir(tmp_path) == ["notes.txt"]
 
 
 @pytest.mark.parametrize(
@@ -574,27 +500,6 @@ def test_states_survive_json(value):
     assert from_json(json.loads(json.dumps(to_json(value)))) == value
 
 
-class Partly(Own):
-    """One of the leaves is nothing that JSON knows."""
-
-    def step(self, state, action):
-        state = (*state, action)
-        return (*state[:4], b"bytes") if state == ("c", "c", "a", "b", "a") else state
-
-
-def test_a_state_that_cannot_be_stored_stops_the_search_and_the_run_is_good(tmp_path):
-    search = default(Partly(), tmp_path / "run.db", seed=1)
-    with pytest.raises(ds.ProblemError, match="give the problem encode"):
-        search.run(243)
-    assert search.history
-    with pytest.raises(StorageError, match=r"open the search from .* again"):
-        search.ask()
-    search.close()
-    again = ds.Search.resume(tmp_path / "run.db", Partly())
-    assert history(again) == history(search)
-    again.close()
-
-
 # Nothing that is read is executed -------------------------------------------------------------------
 
 HOSTILE = [
@@ -671,24 +576,16 @@ def full_disk():
     signal.signal(signal.SIGXFSZ, handler)
 
 
-def check_stopped(search, proposal, storage):
-    with pytest.raises(StorageError, match=r"the reward 0.25 of .* was not written"):
-        search.tell(proposal, 0.25)
-    for act in (search.ask, lambda: search.tell(proposal, 0.25)):
-        with pytest.raises(
-            StorageError, match=r"the reward 0.25 of .* was not written: tell it after resuming"
-        ):
-            act()
-    assert len(search.result().history) == len(search.history) == len(events(storage, "tell")) == 5
-
-
 def test_a_full_disk_stops_the_search_and_names_the_reward(tmp_path, full_disk):
     storage = tmp_path / "run.db"
     search = default(Sum(), storage)
     search.run(5)
     proposal = search.ask()
     full_disk(storage.with_name("run.db-wal").stat().st_size)
-    check_stopped(search, proposal, storage)
+    for act in (lambda: search.tell(proposal, 0.25), search.ask):
+        with pytest.raises(StorageError, match=r"the reward 0.25 of .* was not written: tell it after"):
+            act()
+    assert len(search.history) == len(events(storage, "tell")) == 5
     full_disk(resource.RLIM_INFINITY)
     search.close()
     again = ds.Search.resume(storage, Sum())
@@ -696,47 +593,6 @@ def test_a_full_disk_stops_the_search_and_names_the_reward(tmp_path, full_disk):
     assert again.ask() == proposal
     again.tell(proposal, 0.25)
     assert len(finished(again, 20).history) == 20
-
-
-def test_a_disk_that_becomes_read_only_stops_the_search_and_names_the_reward(tmp_path, monkeypatch):
-    storage, connect = tmp_path / "run.db", SQLite._connect
-    search = default(Sum(), storage)
-    search.run(5)
-    proposal = search.ask()
-
-    def read_only(self):
-        connection = connect(self)
-        connection.execute("PRAGMA query_only = ON")
-        return connection
-
-    with monkeypatch.context() as patched:
-        patched.setattr(SQLite, "_connect", read_only)
-        search.log.database.close()  # the next statement connects again
-        check_stopped(search, proposal, storage)
-    search.close()
-    again = ds.Search.resume(storage, Sum())
-    assert again.ask() == proposal
-    again.close()
-
-
-def test_a_server_that_is_gone_stops_the_search_and_names_the_reward(postgres, monkeypatch):
-    import psycopg
-
-    monkeypatch.setattr("dagsearch.storage.database._TRIES", 2)
-    storage = postgres()
-    search = default(Sum(), storage)
-    search.run(5)
-    proposal, where = search.ask(), storage.replace("/postgres?", "/gone?")
-    with monkeypatch.context() as patched:
-        patched.setattr(search.log.database, "_url", where)
-        with psycopg.connect(storage, autocommit=True) as connection:
-            connection.execute(BREAK)
-        with pytest.raises(StorageError):
-            search.tell(proposal, 0.25)
-    search.close()
-    again = ds.Search.resume(storage, Sum())
-    assert len(again.history) == 5
-    again.close()
 
 
 @pytest.mark.parametrize("harm", ["delete", "replace", "cut"])

@@ -5,25 +5,27 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 import dagsearch as ds
 from dagsearch.errors import EvaluationError
-from dagsearch.run.pools import ExecutorPool, PoolError
+from dagsearch.run.pools import PoolError
 from dagsearch.run.processes import ProcessDied, Processes
+from dagsearch.run.worker import evaluate
+from support.clock import Clock
 from support.problems import (
     Dying,
     Gated,
     Poisoned,
     Raising,
-    Slow,
     SlowToLoad,
     Sum,
     Unloadable,
     Yielding,
+    name_of,
     value,
 )
 from support.processes import PATIENCE, alive, environment, running, wait_until
@@ -43,47 +45,34 @@ def search_of(problem, **more):
 
 
 @pytest.fixture
-def pool():
-    """Four processes; the timeout is longer than anything takes, tests move the clock."""
-    made = ExecutorPool(Processes(4), timeout=PATIENCE, deterministic=False)
+def processes():
+    """Four processes, without a timeout at first."""
+    made = Processes(4)
     yield made
-    made.close()
+    made.shutdown()
 
 
-def started(pool, problem, leaves=LEAVES):
-    return [pool.start(problem, ds.Proposal(leaf, ())) for leaf in leaves]
+def started(processes, problem, leaves=LEAVES):
+    return [processes.submit(evaluate, problem, leaf) for leaf in leaves]
 
 
 @pytest.mark.slow
-def test_a_late_evaluation_takes_no_other_with_it(tmp_path, pool):
+def test_a_late_or_dying_evaluation_takes_no_other_with_it(tmp_path, processes):
     problem = Gated(tmp_path)  # the leaf with 3 never ends
-    evaluations = started(pool, problem)
-    wait_until(lambda: all(one.future.began is not None for one in evaluations))
-    wait_until(lambda: len(problem.hanging() | problem.begun()) == 4)
-    evaluations[0].future.began -= PATIENCE
-    assert pool.finished(evaluations) == evaluations[:1]
-    assert [one.late for one in evaluations] == [True, False, False, False]
-    problem.open()
-    results = [one.future.result(timeout=PATIENCE).get() for one in evaluations[1:]]
-    assert results == [value(leaf) for leaf in LEAVES[1:]]
-    assert len(problem.begun()) == 3  # none for the second time
-
-
-@pytest.mark.slow
-def test_a_dying_process_takes_no_other_with_it(tmp_path, pool):
-    problem = Gated(tmp_path)
-    evaluations = started(pool, problem)
-    wait_until(lambda: len(problem.hanging() | problem.begun()) == 4)
-    bad = pool.start(Poisoned(tmp_path), ds.Proposal(POISONED, ()))
-    pool._give_up(evaluations[0].future)  # makes room
+    others = started(processes, problem, LEAVES[1:])
+    wait_until(lambda: len(problem.begun()) == 3)
+    processes._timeout = 0.1  # of the fourth worker
+    (late,) = started(processes, problem, LEAVES[:1])
+    with pytest.raises(TimeoutError, match="longer than the timeout"):
+        late.result(timeout=PATIENCE)
+    processes._workers[-1]._timeout = PATIENCE
+    (bad,) = started(processes, Poisoned(tmp_path), [POISONED])
     with pytest.raises(ProcessDied, match="SIGKILL, 3 times in a row"):
-        bad.future.result(timeout=PATIENCE)
+        bad.result(timeout=PATIENCE)
     problem.open()
-    assert [one.future.result(timeout=PATIENCE).get() for one in evaluations[1:]] == list(
-        map(value, LEAVES[1:])
-    )
-    assert len(problem.begun()) == 3
+    assert [one.result(timeout=PATIENCE).get() for one in others] == list(map(value, LEAVES[1:]))
     assert Poisoned(tmp_path).begun()["0-1-2-15"] == 3
+    assert len(problem.begun()) == 3  # none for the second time
 
 
 @pytest.mark.slow
@@ -94,46 +83,38 @@ def test_a_process_that_dies_does_its_work_again(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("stored", [False, True])
-def test_a_leaf_that_kills_its_process_is_skipped(tmp_path, stored):
-    problem = Poisoned(tmp_path / "begun")
-    (tmp_path / "begun").mkdir()
-    path = {"storage": tmp_path / "run.db"} if stored else {}
-    result = search_of(problem, **path).run(15, n_jobs=2, on_error="skip")
+def test_a_leaf_that_kills_its_process_is_skipped(tmp_path):
+    problem = Poisoned(tmp_path)
+    result = search_of(problem).run(15, n_jobs=2, on_error="skip")
     assert all(15 not in evaluation.leaf for evaluation in result.history)
-    begun = problem.begun()
-    poisoned = {name: times for name, times in begun.items() if name.endswith("15")}
+    poisoned = {name: times for name, times in problem.begun().items() if name.endswith("15")}
     assert set(poisoned.values()) == {3}
-    assert set(begun.values()) == {1, 3}
     assert len(result.history) + len(poisoned) == 15
 
 
 KILLED = """
 import sys
 import dagsearch as ds
-from support.problems import Slow
-ds.search(Slow(sys.argv[1]), 4, storage=sys.argv[2], seed=0, **eval(sys.argv[3]))
+from support.problems import Poisoned
+ds.Search.resume(sys.argv[1], Poisoned(sys.argv[2])).run(1)
 """
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("where", [{}, {"n_jobs": 2}])
-def test_kills_of_the_search_do_not_count_against_the_leaf_that_was_evaluated(where, tmp_path, caplog):
-    problem, path = Slow(tmp_path / "begun"), tmp_path / "run.db"
-    problem.folder.mkdir()
-    command = [sys.executable, "-c", KILLED, problem.folder, path, repr(where)]
-    for begun in range(1, 5):
-        with running(command, env=environment()) as run:  # which is killed in the end
-            wait_until(lambda: len(problem.begun()) >= begun * where.get("n_jobs", 1), run)  # noqa: B023
-    pending = [event.body["leaf"] for event in events(path, "ask")]
-    assert len(pending) == where.get("n_jobs", 1)
-    problem.open()
-    result = ds.search(problem, 4, storage=path, **where)
-    evaluated = [sorted(evaluation.leaf) for evaluation in result.history]
-    assert len(evaluated) == 4
-    assert all(sorted(leaf) in evaluated for leaf in pending)
-    assert events(path, "forget") == []
-    assert "4 processes ended while they evaluated" in caplog.text
+def test_a_leaf_that_kills_the_search_is_skipped_once_a_worker_evaluates_it(tmp_path, caplog):
+    problem, storage = Poisoned(tmp_path / "begun"), tmp_path / "run.db"
+    (tmp_path / "begun").mkdir()
+    search = search_of(problem, storage=storage)
+    search.propose(POISONED)
+    search.close()
+    for _ in range(2):
+        killed = subprocess.run([sys.executable, "-c", KILLED, storage, problem.folder], env=environment())
+        assert killed.returncode == -signal.SIGKILL
+    result = ds.search(problem, 4, storage=storage, n_jobs=1, on_error="skip")
+    assert problem.begun()[name_of(POISONED)] == 2 + 3  # in the search, then in workers
+    assert POISONED not in {one.leaf for one in result.history}
+    assert len(events(storage, "forget")) + len(result.history) == 4
+    assert "3 processes ended while they evaluated" in caplog.text
     assert "n_jobs=1" in caplog.text
 
 
@@ -155,19 +136,15 @@ def test_exceptions_come_back_with_their_traceback():
     assert "<lambda>" in str(caught.value.__cause__.__cause__)
 
 
-def test_the_timeout_does_not_count_the_start_of_the_worker(tmp_path):
-    limit, gate = 0.01, tmp_path / "gate"
-    pool = ExecutorPool(Processes(1), timeout=limit, deterministic=False)
-    try:
-        (evaluation,) = started(pool, SlowToLoad(gate), LEAVES[:1])
-        time.sleep(5 * limit)
-        assert evaluation.future.began is None
-        assert pool._time_left(evaluation) > 0.0
-        gate.touch()
-        assert evaluation.future.result(timeout=PATIENCE).get() == value(LEAVES[0])
-        assert evaluation.future.began >= evaluation.started + 5 * limit
-    finally:
-        pool.close()
+def test_the_timeout_does_not_count_the_start_of_the_worker(tmp_path, processes, monkeypatch):
+    processes._timeout = PATIENCE
+    clock = Clock()
+    monkeypatch.setattr("dagsearch.run.processes.time", SimpleNamespace(monotonic=clock))
+    (evaluation,) = started(processes, SlowToLoad(tmp_path / "gate"), LEAVES[:1])
+    wait_until(lambda: processes._workers[0]._process is not None)
+    clock.advance(2 * PATIENCE)
+    (tmp_path / "gate").touch()
+    assert evaluation.result(timeout=PATIENCE).get() == value(LEAVES[0])
 
 
 def test_a_problem_that_cannot_be_loaded_there_is_an_error_of_the_pool():

@@ -87,16 +87,6 @@ class Gated(Sum):
         return set(self.folder.glob("hanging.*"))
 
 
-class Slow(Gated):
-    """All evaluations end once the gate is open."""
-
-    def reward(self, leaf):
-        (self.folder / f"begun.{name_of(leaf)}.{uuid.uuid4()}").touch()
-        while not self.gate.exists():
-            time.sleep(0.01)
-        return value(leaf)
-
-
 class Dying(Sum):
     """Kills its process, the first time in each of some evaluations; counts them in a folder."""
 

@@ -33,22 +33,6 @@ class Places:
         return float(leaf[0] - leaf[1])
 
 
-class Letters:
-    """Four letters; a state is the tuple of the letters so far."""
-
-    def root(self):
-        return ()
-
-    def actions(self, state):
-        return "abc" if len(state) < 4 else ""
-
-    def step(self, state, action):
-        return (*state, action)
-
-    def reward(self, leaf):
-        return float(leaf.count("a"))
-
-
 PROBLEMS = {
     "subsets by names": (
         ds.problems.Subsets(["ash", "birch", "cedar", "oak", "yew"], 2, reward=lambda s: float("yew" in s)),
@@ -62,7 +46,6 @@ PROBLEMS = {
         {"b": 4, "a": 4},
     ),
     "choose": (ds.problems.FunctionProblem(product), {"a": 9, "b": 9}),
-    "own class, tuples": (Letters(), ("a", "a", "b", "a")),
     "own class, few states": (Places(), (9, 0, 0)),
 }
 
@@ -154,7 +137,7 @@ def test_a_run_that_was_killed_anywhere_goes_on_as_if_it_had_not_been(tmp_path, 
     uninterrupted = tmp_path / "whole.db"
     ds.search(problem, 12, storage=uninterrupted, **settings)
     written = len(events(uninterrupted))
-    for last in range(1, written):
+    for last in range(1, written, 3):
         path, append = tmp_path / f"{last}.db", Database.append
 
         def dying(self, *event, last=last, append=append):
@@ -228,13 +211,9 @@ def test_bad_input_is_named_in_one_line_before_a_run_begins(name, tmp_path):
     ("problem", "leaf", "message"),
     [
         (PROBLEMS["subsets by names"][0], ["yew", "elm"], r"start\[0\]: .*'elm'.* is not a subset"),
-        (PROBLEMS["subsets by names"][0], ["yew"], r"start\[0\]: "),
         (PROBLEMS["choices"][0], {"a": 1}, r"start\[0\]: .*'b'.* is not chosen"),
         (PROBLEMS["choices"][0], {"a": 77, "b": 1}, r"start\[0\]: 77 cannot be chosen"),
-        (PROBLEMS["choices"][0], {"a": 1, "b": 1, "c": 1}, r"start\[0\]: 'c' is not a choice"),
         (PROBLEMS["orders"][0], ["x", "y"], r"start\[0\]: .* is not an order"),
-        (PROBLEMS["orders"][0], ["x", "x", "y", "z"], r"start\[0\]: .* is not an order"),
-        (Places(), (1, 1), r"start\[0\]: "),
         (Places(), 7, r"start\[0\]: 7 is not a leaf of the problem \(TypeError"),
         (Places(), (10, 0, 0), r"start\[0\]: the way to \(10, 0, 0\) is not known: give Places path_to"),
         (Places(200), (200, 0, 0), r"or pass Proposal\(leaf, actions\)"),

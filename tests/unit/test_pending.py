@@ -123,16 +123,6 @@ def test_a_leaf_that_failed_need_not_be_asked_for_again():
     assert len(search.pending) == 5
 
 
-@pytest.mark.parametrize("name", SEARCHES)
-def test_batches_spread(name):
-    chosen, search = told(SEARCHES[name], 60)
-    batch = search.ask(8)
-    assert len({proposal.leaf for proposal in batch}) == 8
-    for proposal in batch:
-        search.tell(proposal, chosen.reward(proposal.leaf))
-    assert search.pending == ()
-
-
 @pytest.mark.parametrize("covariance", [None, SetKernel() + 0.5 * Overlap()])
 def test_a_search_can_be_saved_and_goes_on_as_if_nothing_had_happened(covariance):
     search = ds.Search.default(

@@ -1,6 +1,6 @@
 """Linear algebra in one thread, in every thread of the process and in every part of a search."""
 
-import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -26,34 +26,14 @@ def many_threads():
         set_threads(library, threads)
 
 
-class OtherThread:
-    """A thread that does one thing at a time, when told to."""
-
-    def __init__(self):
-        self._todo, self._done = threading.Semaphore(0), threading.Semaphore(0)
-        self._thread = threading.Thread(target=self._work, daemon=True)
-        self._thread.start()
-
-    def _work(self):
-        while True:
-            self._todo.acquire()
-            self.returned = self._what()
-            self._done.release()
-
-    def do(self, what):
-        self._what = what
-        self._todo.release()
-        self._done.acquire()
-        return self.returned
-
-
 def test_the_limit_holds_for_every_thread_until_the_last_has_left():
-    first, second, other = one_thread(), one_thread(), OtherThread()
-    with first:
-        other.do(second.__enter__)
-    assert counts() == {1}
-    other.do(lambda: second.__exit__(None, None, None))
-    assert counts() == {MANY}
+    first, second = one_thread(), one_thread()
+    with ThreadPoolExecutor(1) as other:
+        with first:
+            other.submit(second.__enter__).result()
+        assert counts() == {1}
+        other.submit(second.__exit__, None, None, None).result()
+        assert counts() == {MANY}
 
 
 class Watched(ds.problems.Subsets):
@@ -94,20 +74,11 @@ def test_every_part_of_a_search_computes_in_one_thread(make, tmp_path):
 
 
 def test_searches_in_several_threads_compute_the_same():
-    def run(results):
+    def run(_):
         problem = ds.problems.Subsets(40, 4, reward=lambda chosen: float(np.sin(sum(chosen))))
-        results.append(ds.Search.default(problem, initial=5, seed=0).run(25).history)
-
-    alone, together = [], []
-    run(alone)
-    threads = [threading.Thread(target=run, args=(together,)) for _ in range(3)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-
-    def told(history):
+        history = ds.Search.default(problem, initial=5, seed=0).run(25).history
         return [(evaluation.leaf, evaluation.reward) for evaluation in history]
 
-    assert [told(history) for history in together] == 3 * [told(alone[0])]
+    with ThreadPoolExecutor(3) as executor:
+        assert list(executor.map(run, range(3))) == 3 * [run(0)]
     assert counts() == {MANY}

@@ -29,8 +29,19 @@ def checked_given(problem: Problem | StepProblem, known: Known, start: Iterable[
     if has_costly_steps(problem) and (pairs or listed):
         raise ValueError("known and start do not apply to costly steps: only the search takes steps")
     space = Space(cast(Problem, problem))
-    told = [(_as_leaf(space, leaf, f"known[{i}]"), reward) for i, (leaf, reward) in enumerate(pairs)]
-    return told, [_as_proposal(space, leaf, f"start[{i}]") for i, leaf in enumerate(listed)]
+    told, first = list[tuple[State | Proposal, float]](), list[Proposal]()
+    for place, (given, reward) in enumerate(pairs):
+        with _named(f"known[{place}]", given):
+            told.append((_checked_leaf(space, given), reward))
+    for place, given in enumerate(listed):
+        with _named(f"start[{place}]", given):
+            leaf = _checked_leaf(space, given)
+            proposal = leaf if isinstance(leaf, Proposal) else Proposal(leaf, tuple(space.actions_to(leaf)))
+            reached = space.replayed(proposal.actions)
+            if reached is None or not space.same(reached, proposal.leaf):
+                raise ProblemError(f"the problem's actions do not lead to {proposal.leaf!r}")
+            first.append(proposal)
+    return told, first
 
 
 def give(search: "Search", given: Given) -> None:
@@ -96,21 +107,10 @@ def _named(name: str, given: Any = None) -> Iterator[None]:
         raise ProblemError(f"{name}: {what}") from error
 
 
-def _as_leaf(space: Space, given: Any, name: str) -> State | Proposal:
+def _checked_leaf(space: Space, given: Any) -> State | Proposal:
     """The leaf, or the proposal as it is, if the problem has such a leaf."""
-    with _named(name, given):
-        leaf = given.leaf if isinstance(given, Proposal) else space.as_leaf(given)
-        space.key(leaf)
-        if len(space.problem.actions(leaf)) > 0:
-            raise ProblemError(f"{leaf!r} is not a leaf: the problem has actions there")
+    leaf = given.leaf if isinstance(given, Proposal) else space.as_leaf(given)
+    space.key(leaf)
+    if len(space.problem.actions(leaf)) > 0:
+        raise ProblemError(f"{leaf!r} is not a leaf: the problem has actions there")
     return given if isinstance(given, Proposal) else leaf
-
-
-def _as_proposal(space: Space, given: Any, name: str) -> Proposal:
-    leaf = _as_leaf(space, given, name)
-    with _named(name, given):
-        proposal = leaf if isinstance(leaf, Proposal) else Proposal(leaf, tuple(space.actions_to(leaf)))
-        reached = space.replayed(proposal.actions)
-        if reached is None or not space.same(reached, proposal.leaf):
-            raise ProblemError(f"the problem's actions do not lead to {proposal.leaf!r}")
-    return proposal

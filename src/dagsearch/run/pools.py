@@ -17,7 +17,7 @@ from dagsearch._internal.texts import shown
 from dagsearch.errors import DagSearchError
 from dagsearch.problem import Problem
 from dagsearch.results import Proposal
-from dagsearch.run.processes import Evaluating, Processes
+from dagsearch.run.processes import Processes
 from dagsearch.run.worker import evaluate, evaluated
 
 # With at most this number of workers, no evaluation is submitted in advance.
@@ -48,8 +48,6 @@ class Running:
     """The future reward."""
     started: float = field(default_factory=time.monotonic)
     """When it was submitted, by ``time.monotonic()``."""
-    late: bool = False
-    """Whether it took longer than the timeout."""
 
 
 class Pool(Protocol):
@@ -98,8 +96,8 @@ class ExecutorPool(Pool):
     executor : Executor
         An executor as in :mod:`concurrent.futures`, such as ``dask.distributed.Client(...).get_executor()``.
     timeout : float, optional
-        Seconds after which an evaluation counts as failed: from its submission or, in :class:`Processes`,
-        from the time when its process has loaded the problem and begins to compute the reward.
+        Seconds after its submission at which an evaluation counts as failed. :class:`Processes` have their
+        own timeout, which ends the process.
     deterministic : bool
         Whether results are taken in the order in which evaluations began.
     """
@@ -144,30 +142,24 @@ class ExecutorPool(Pool):
         until = math.inf if patience is None else time.monotonic() + patience
         ended: list[Running] = []
         while not ended:
-            left = min([until - time.monotonic(), *map(self._time_left, awaited)])
+            left = min([until, *(one.started + self._timeout for one in awaited)]) - time.monotonic()
             wait([one.future for one in awaited], min(max(0.0, left), TIMEOUT_MAX), FIRST_COMPLETED)
             for one in awaited:
-                one.late = not one.future.done() and self._time_left(one) <= 0.0 and self._give_up(one.future)
-            ended = [one for one in awaited if one.late or one.future.done()]
+                if not one.future.done() and time.monotonic() >= one.started + self._timeout:
+                    self._give_up(one)
+            ended = [one for one in awaited if one.future.done()]
             if time.monotonic() >= until:
                 break
         for one in ended:
-            if not one.late and (broken := breakdown(one.future)) is not None:
+            if (broken := breakdown(one.future)) is not None:
                 raise PoolError.of(broken) from broken
         return ended
 
-    def _time_left(self, one: Running) -> float:
-        """Seconds until an evaluation may be late, as far as is known now."""
-        began = one.future.began if isinstance(one.future, Evaluating) else one.started
-        return self._timeout if began is None else began + self._timeout - time.monotonic()
-
-    def _give_up(self, future: "Future[Any]") -> bool:
-        """Stop waiting for an evaluation that runs; false if it has ended meanwhile."""
-        if isinstance(self._executor, Processes):
-            return self._executor.give_up(future)
-        if not future.cancel():
-            self._stuck.append(future)
-        return True
+    def _give_up(self, late: Running) -> None:
+        if not late.future.cancel():
+            self._stuck.append(late.future)
+        late.future = Future()
+        late.future.set_exception(TimeoutError("it took longer than the timeout"))
 
     def close(self) -> None:
         if isinstance(self._executor, Processes):
@@ -194,8 +186,8 @@ def make_pool(
                 f"n_jobs must be a positive whole number, or -1 for all cores, got {shown(n_jobs)}"
             )
         _check_picklable(problem, cloudpickle)
-        processes = Processes((os.cpu_count() or 1) if n_jobs == -1 else int(n_jobs))
-        return ExecutorPool(processes, timeout, deterministic)
+        jobs = (os.cpu_count() or 1) if n_jobs == -1 else int(n_jobs)
+        return ExecutorPool(Processes(jobs, timeout or math.inf), None, deterministic)
     if timeout is not None:
         raise ValueError(
             "timeout needs an executor or n_jobs: an evaluation in the calling thread cannot be ended"

@@ -1,5 +1,6 @@
 """Worker processes: each has its own connection, so that one that dies or hangs takes no other with it."""
 
+import math
 import os
 import signal
 import subprocess
@@ -10,7 +11,7 @@ from contextlib import suppress
 from multiprocessing import Pipe
 from queue import SimpleQueue
 from threading import Lock, Thread
-from typing import Any
+from typing import Any, NamedTuple
 
 import cloudpickle
 
@@ -29,85 +30,130 @@ class ProcessDied(RuntimeError):
     """An evaluation was started several times, and each time its process ended."""
 
 
-class Evaluating(Future[Any]):
-    """The future :class:`~dagsearch.run.worker.Outcome` of an evaluation in a worker process.
+class _Task(NamedTuple):
+    """An evaluation: its future outcome, the problem and the leaf, pickled, and how often it is begun."""
 
-    Parameters
-    ----------
-    problem, leaf : bytes
-        The problem and what to evaluate, pickled.
-    attempts : int
-        How often the evaluation is begun if its process dies each time.
+    future: "Future[Any]"
+    problem: bytes
+    leaf: bytes
+    attempts: int
+
+
+class _Worker(Thread):
+    """Hands evaluations to one process, which it starts when needed, and again after its death.
+
+    The process and the programs that it starts have a session of their own. The main module is not imported
+    there, so a script needs no ``if __name__ == "__main__"``. The process ends when its connection closes, as
+    it does if this process is killed.
     """
 
-    def __init__(self, problem: bytes, leaf: bytes, attempts: int) -> None:
-        super().__init__()
-        self.problem, self.leaf, self.attempts = problem, leaf, attempts
-        self.began: float | None = None
-        """When the worker began to compute the reward, by ``time.monotonic()``; ``None`` before."""
-        self.given_up = False
-        """Whether nobody waits for it any more."""
+    def __init__(self, waiting: "SimpleQueue[_Task | None]", timeout: float) -> None:
+        super().__init__(daemon=True, name="dagsearch worker")
+        self._waiting, self._timeout = waiting, timeout
+        self._lock, self._over = Lock(), False
+        self._process: subprocess.Popen[bytes] | None = None
+        self._connection: Any = None
+        self._problem = b""  # what the process has
 
+    def run(self) -> None:
+        """Evaluate until there is nothing left to wait for."""
+        while (task := self._waiting.get()) is not None:
+            if task.future.set_running_or_notify_cancel():
+                try:
+                    task.future.set_result(self._outcome(task))
+                except Exception as error:
+                    task.future.set_exception(error)
+        self._end()
 
-class _Process:
-    """A worker process in a session of its own, with the programs that it starts.
+    def _outcome(self, task: _Task) -> Any:
+        """The outcome of an evaluation, which is begun again if its process dies."""
+        for attempt in range(1, task.attempts + 1):
+            kind = None
+            try:
+                self._start()
+                self._connection.send((None if task.problem is self._problem else task.problem, task.leaf))
+                self._problem = task.problem
+                kind, content = self._answer()
+                if kind == BEGUN:
+                    _, content = self._answer(self._timeout)
+                if kind == UNUSABLE:
+                    raise BrokenExecutor(f"the problem cannot be loaded there: {content}")
+                return content
+            except TimeoutError:
+                self._end()
+                raise
+            except (EOFError, OSError):
+                died = self._end() + (f", {attempt} times in a row" if attempt > 1 else "")
+        if kind is None:
+            raise BrokenExecutor(f"its worker process {died}, before the evaluation could begin")
+        raise ProcessDied(f"its worker process {died}")
 
-    The main module is not imported there, so a script needs no ``if __name__ == "__main__"``. The process
-    ends when its connection closes, as it does if this process is killed.
-    """
+    def _start(self) -> None:
+        """Start the process unless it is there."""
+        if self._process is not None and self._process.poll() is not None:
+            self._end()
+        with self._lock:
+            if self._over:
+                raise BrokenExecutor("the evaluation was given up")
+            if self._process is None:
+                try:
+                    self._process, self._connection = _started()
+                except OSError as error:
+                    raise BrokenExecutor(f"no worker process can be started: {error}") from error
+                self._problem = b""
 
-    def __init__(self) -> None:
-        setup = f"import sys; sys.path[:] = {[*map(str, sys.path)]}; del sys.argv[0]"
-        serve = "from dagsearch.run.worker import serve; serve()"
-        self._connection, there = Pipe()
-        stdin = _descriptor(there)
-        self._process = subprocess.Popen(
-            [sys.executable, "-u", "-c", f"{setup}; {serve}", *sys.argv],
-            stdin=stdin,
-            start_new_session=True,  # Ctrl-C in a terminal is for the parent
-            creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),  # the same on Windows
-        )
-        os.close(stdin)
-        there.close()
-        self._problem = b""
-
-    def outcome(self, future: Evaluating) -> Any:
-        """What the process answers; raises ``EOFError`` or ``OSError`` if it dies."""
-        future.began = None
-        self._connection.send((None if future.problem is self._problem else future.problem, future.leaf))
-        self._problem = future.problem
-        kind, content = self._receive()
-        if kind == BEGUN:
-            future.began = time.monotonic()
-            kind, content = self._receive()
-        if kind == UNUSABLE:
-            raise BrokenExecutor(f"the problem cannot be loaded there: {content}")
-        return content
-
-    def _receive(self) -> Any:
-        while not self._connection.poll(_CHECK):
-            if not self.is_alive() and not self._connection.poll():
+    def _answer(self, timeout: float = math.inf) -> Any:
+        """What the process sends next; raises ``EOFError`` or ``OSError`` if it dies."""
+        until = time.monotonic() + timeout
+        while not self._connection.poll(max(0.0, min(_CHECK, until - time.monotonic()))):
+            if self._process is None or (self._process.poll() is not None and not self._connection.poll()):
                 raise EOFError
+            if time.monotonic() >= until:
+                raise TimeoutError("it took longer than the timeout")
         return self._connection.recv()
 
-    def is_alive(self) -> bool:
-        """Whether the process runs."""
-        return self._process.poll() is None
-
-    def kill(self) -> None:
-        """End the process, whatever it does, and its programs."""
-        if sys.platform == "win32":
-            self._process.kill()
-        else:
-            with suppress(ProcessLookupError, PermissionError):  # at most a zombie is left
-                os.killpg(self._process.pid, signal.SIGKILL)
-
-    def end(self) -> str:
+    def _end(self) -> str:
         """End what is left of the process and its programs; returns how it ended."""
-        self.kill()
-        code = self._process.wait()
+        with self._lock:
+            process, self._process = self._process, None
+        if process is None:
+            return ""
+        _kill(process)
+        code = process.wait()
         self._connection.close()
         return f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
+
+    def close(self) -> None:
+        """End the process, even if it is busy, and start no other."""
+        with self._lock:
+            self._over = True
+            if self._process is not None:
+                _kill(self._process)
+
+
+def _started() -> tuple["subprocess.Popen[bytes]", Any]:
+    """A new worker process, and the connection to it."""
+    setup = f"import sys; sys.path[:] = {[*map(str, sys.path)]}; del sys.argv[0]"
+    serve = "from dagsearch.run.worker import serve; serve()"
+    connection, there = Pipe()
+    stdin = _descriptor(there)
+    process = subprocess.Popen(
+        [sys.executable, "-u", "-c", f"{setup}; {serve}", *sys.argv],
+        stdin=stdin,
+        start_new_session=True,  # Ctrl-C in a terminal is for the parent
+        creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),  # the same on Windows
+    )
+    os.close(stdin)
+    there.close()
+    return process, connection
+
+
+def _kill(process: "subprocess.Popen[bytes]") -> None:
+    if sys.platform == "win32":
+        process.kill()
+    else:
+        with suppress(ProcessLookupError, PermissionError):  # at most a zombie is left
+            os.killpg(process.pid, signal.SIGKILL)
 
 
 def _descriptor(connection: Any) -> int:
@@ -120,85 +166,6 @@ def _descriptor(connection: Any) -> int:
     return os.dup(connection.fileno())
 
 
-class Supervisor(Thread):
-    """Hands evaluations to one worker process, which it starts when needed and again after its death.
-
-    Parameters
-    ----------
-    waiting : SimpleQueue
-        Evaluations that wait for a worker; ``None`` ends the thread.
-    """
-
-    def __init__(self, waiting: "SimpleQueue[Evaluating | None]") -> None:
-        super().__init__(daemon=True, name="dagsearch worker")
-        self._waiting = waiting
-        self._lock = Lock()
-        self._current: Evaluating | None = None
-        self._process: _Process | None = None
-
-    def run(self) -> None:
-        """Evaluate until there is nothing left to wait for."""
-        while (future := self._waiting.get()) is not None:
-            with self._lock:
-                self._current = future if future.set_running_or_notify_cancel() else None
-            if self._current is not None:
-                try:
-                    future.set_result(self._outcome(future))
-                except Exception as error:
-                    future.set_exception(error)
-        self._end_process()
-
-    def _outcome(self, future: Evaluating) -> Any:
-        """The outcome of an evaluation, which is begun again if its process dies."""
-        for _ in range(future.attempts):
-            process = self._living_process(future)
-            try:
-                return process.outcome(future)
-            except (EOFError, OSError):
-                death = self._end_process()
-        if future.attempts > 1:
-            death += f", {future.attempts} times in a row"
-        if future.began is None:
-            raise BrokenExecutor(f"its worker process {death}, before the evaluation could begin")
-        raise ProcessDied(f"its worker process {death}")
-
-    def _living_process(self, future: Evaluating) -> _Process:
-        if self._process is not None and not self._process.is_alive():
-            self._end_process()
-        with self._lock:
-            if future.given_up:
-                raise BrokenExecutor("the evaluation was given up")
-            try:
-                self._process = self._process or _Process()
-            except OSError as error:
-                raise BrokenExecutor(f"no worker process can be started: {error}") from error
-            return self._process
-
-    def _end_process(self) -> str:
-        with self._lock:
-            process, self._process = self._process, None
-        return "" if process is None else process.end()
-
-    def give_up(self, future: "Future[Any]") -> bool:
-        """End the process that computes a future; false if this worker does not have it or it is done."""
-        with self._lock:
-            if self._current is not future or future.done():
-                return False
-            self._kill()  # before the next evaluation is given to it
-        return True
-
-    def close(self) -> None:
-        """End the process, even if it is busy."""
-        with self._lock:
-            self._kill()
-
-    def _kill(self) -> None:
-        if self._current is not None:
-            self._current.given_up = True
-        if self._process is not None:
-            self._process.kill()
-
-
 class Processes(Executor):
     """Worker processes that are started when there is work for them, and again if they die or hang.
 
@@ -206,34 +173,32 @@ class Processes(Executor):
     ----------
     jobs : int
         Number of processes.
+    timeout : float
+        Seconds that an evaluation may take once its process has loaded the problem.
     """
 
-    def __init__(self, jobs: int) -> None:
-        self._max_workers = jobs
-        self._waiting: SimpleQueue[Evaluating | None] = SimpleQueue()
-        self._supervisors: list[Supervisor] = []
+    def __init__(self, jobs: int, timeout: float = math.inf) -> None:
+        self._max_workers, self._timeout = jobs, timeout
+        self._waiting: SimpleQueue[_Task | None] = SimpleQueue()
+        self._workers: list[_Worker] = []
         self._problem: tuple[Any, bytes] = None, b""
 
-    def submit(self, call: Any, /, problem: Any, leaf: Any) -> Evaluating:  # type: ignore[override]
+    def submit(self, call: Any, /, problem: Any, leaf: Any) -> "Future[Any]":  # type: ignore[override]
         """Evaluate a leaf; ``call`` is what the workers do anyway."""
         if self._problem[0] is not problem:
             self._problem = problem, cloudpickle.dumps(problem)
         attempts = 1 if isinstance(leaf, Edge) else _ATTEMPTS  # no step is taken twice
-        future = Evaluating(self._problem[1], cloudpickle.dumps(leaf), attempts)
-        self._waiting.put(future)
-        if len(self._supervisors) < self._max_workers:
-            self._supervisors.append(Supervisor(self._waiting))
-            self._supervisors[-1].start()
-        return future
-
-    def give_up(self, future: "Future[Any]") -> bool:
-        """End the process that computes a future; false if none does any more."""
-        return any(supervisor.give_up(future) for supervisor in self._supervisors)
+        task = _Task(Future(), self._problem[1], cloudpickle.dumps(leaf), attempts)
+        self._waiting.put(task)
+        if len(self._workers) < self._max_workers:
+            self._workers.append(_Worker(self._waiting, self._timeout))
+            self._workers[-1].start()
+        return task.future
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = True) -> None:
         """End all processes, even busy ones."""
-        for supervisor in self._supervisors:
+        for worker in self._workers:
             self._waiting.put(None)
-            supervisor.close()
-        for supervisor in self._supervisors:
-            supervisor.join(_JOIN_TIMEOUT)
+            worker.close()
+        for worker in self._workers:
+            worker.join(_JOIN_TIMEOUT)

@@ -22,7 +22,7 @@ from dagsearch.problems import FunctionProblem
 from dagsearch.results import Evaluation, Proposal, Result
 from dagsearch.run.pools import Pool, Running, breakdown, make_pool
 from dagsearch.run.stopping import Stop
-from dagsearch.run.worker import Outcome, checked_outcome
+from dagsearch.run.worker import Outcome
 
 if TYPE_CHECKING:
     from dagsearch.search import Search
@@ -134,9 +134,10 @@ class Runner(Generic[T]):
 
     def _end_if_due(self, seconds: float) -> None:
         """End the run if one of its rules for stopping holds after so many seconds."""
+        data, best = self._search.data, self._search.data.best
         if self._stop is not None and self.stopped == "budget":
-            reason = self._reason_to_stop(self._stop, seconds)
-            if reason is not None:
+            so_far = (-math.inf, 0) if best is None else (best.reward, data.since_best)
+            if reason := self._stop.reason(*so_far, seconds, self._most_to_gain):
                 self.end(reason)
 
     def _go_on(self) -> bool:
@@ -150,7 +151,9 @@ class Runner(Generic[T]):
             self.end("steered")
         if steering.paused and self._left > 0:
             if not self._running:
-                self._say_that_it_is_paused()
+                if not self._said:
+                    logger.warning("the search is paused: 'dagsearch watch --steer' lets it continue")
+                self._said = True
                 time.sleep(_GLANCE)
                 if self._search.deadline.passed():
                     self.end("seconds")
@@ -164,11 +167,6 @@ class Runner(Generic[T]):
             time.sleep(_GLANCE)
             return True
         return False
-
-    def _say_that_it_is_paused(self) -> None:
-        if not self._said:
-            logger.warning("the search is paused: 'dagsearch watch --steer' lets it continue")
-        self._said = True
 
     def put_first(self, proposal: Proposal) -> None:
         """Evaluate a pending proposal before the search is asked for others."""
@@ -229,12 +227,6 @@ class Runner(Generic[T]):
             search.data.offered.append(proposal)
         elif any(proposal is one for one in search.pending):
             search.forget(proposal, again=True)
-
-    def _reason_to_stop(self, stop: Stop, seconds: float) -> str | None:
-        data, best = self._search.data, self._search.data.best
-        if best is None:  # only the time can be judged
-            return stop.reason(-math.inf, 0, seconds, None)
-        return stop.reason(best.reward, data.since_best, seconds, self._most_to_gain)
 
     def _most_to_gain(self) -> float | None:
         """Upper limit of the forecast for the rest of the budget, less the best reward."""
@@ -329,7 +321,8 @@ def tell_or_fail(search: "Search", ended: Running, on_error: OnError) -> Evaluat
     """
     proposal, leaf = ended.proposal, ended.proposal.leaf
     try:
-        found = _outcome_of(ended)
+        found = ended.future.result()
+        found = found.get() if isinstance(found, Outcome) else found
     except (Exception, SystemExit) as failed:
         error: BaseException = failed
     else:
@@ -358,14 +351,6 @@ def tell_or_fail(search: "Search", ended: Running, on_error: OnError) -> Evaluat
         raise failure from error
     logger.warning("evaluating %r failed (%s)", leaf, problem_with_it)
     return None if on_error == "skip" else search.tell(proposal, float(on_error), note=note, **at)
-
-
-def _outcome_of(ended: Running) -> Any:
-    """The reward or step of an evaluation; raises if it failed or the search cannot learn from it."""
-    if ended.late:
-        raise TimeoutError("it took longer than the timeout")
-    found = ended.future.result()
-    return checked_outcome(found.get() if isinstance(found, Outcome) else found, ended.proposal.leaf)
 
 
 def checked_budget(budget: int) -> int:

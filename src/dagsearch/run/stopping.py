@@ -39,11 +39,7 @@ class Stop:
         return {name: kinds[name](value) for name, value in asdict(self).items() if value is not None}
 
     def reason(
-        self,
-        best_reward: float,
-        since_best: int,
-        seconds: float,
-        most_to_gain: Callable[[], float | None] | None,
+        self, best_reward: float, since_best: int, seconds: float, most_to_gain: Callable[[], float | None]
     ) -> str | None:
         """Name of the first rule that holds, or ``None``; ``most_to_gain`` is called only if needed."""
         if self.target is not None and best_reward >= self.target:
@@ -52,8 +48,7 @@ class Stop:
             return "patience"
         if self.seconds is not None and seconds >= self.seconds:
             return "seconds"
-        if self.tolerance is not None and most_to_gain is not None:
-            gain = most_to_gain()
-            if gain is not None and gain < self.tolerance:
-                return "tolerance"
+        gain = None if self.tolerance is None else most_to_gain()
+        if self.tolerance is not None and gain is not None and gain < self.tolerance:
+            return "tolerance"
         return None

@@ -75,25 +75,22 @@ class Outcome(NamedTuple):
 
 
 def evaluated(problem: Any, leaf: State) -> Any:
-    """The expensive call: the reward of a leaf, with the leaf if only now it is known, or a costly step."""
+    """The expensive call: the reward of a leaf, with the leaf if only now it is known, or a costly step.
+
+    Raises if it is a reward that a search cannot learn from.
+    """
     if isinstance(leaf, Edge):
         return problem.expand(*leaf)
-    return problem.evaluate(leaf) if isinstance(problem, FunctionProblem) else problem.reward(leaf)
-
-
-def checked_outcome(found: Any, leaf: State) -> Any:
-    """What :func:`evaluated` has returned; raises if it is a reward that a search cannot learn from."""
-    if isinstance(leaf, Edge):
-        return found
-    if isinstance(found, tuple):
-        return found[0], checked_reward(found[1], found[0])
-    return checked_reward(found, leaf)
+    if isinstance(problem, FunctionProblem):
+        leaf, reward = problem.evaluate(leaf)
+        return leaf, checked_reward(reward, leaf)
+    return checked_reward(problem.reward(leaf), leaf)
 
 
 def evaluate(problem: Problem, leaf: State) -> Outcome:
     """Make the expensive call in another thread or process. Whatever is wrong is in the outcome."""
     try:
-        return Outcome(checked_outcome(evaluated(problem, leaf), leaf))
+        return Outcome(evaluated(problem, leaf))
     except (Exception, SystemExit) as error:
         return Outcome.of(error)
 

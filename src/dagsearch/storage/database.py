@@ -300,9 +300,8 @@ class Database:
 
     def beat(self, run: str, worker: str) -> None:
         """Note that a process is at work, by one statement that waits for no other process's heartbeat."""
-        beat = (
-            "INSERT INTO worker VALUES (?, ?, ?) ON CONFLICT (run, name) DO UPDATE SET beat = excluded.beat"
-        )
+        new = "INSERT INTO worker VALUES (?, ?, ?)"
+        beat = f"{new} ON CONFLICT (run, name) DO UPDATE SET beat = excluded.beat"
         self._tried(lambda: self._execute(beat, run, worker, self._now()))
 
     def leave(self, run: str, worker: str) -> None:
@@ -351,24 +350,17 @@ class SQLite(Database):
         super().__init__(str(path), write)
 
     def _connect(self) -> Any:
-        mode = "rwc" if self._write_allowed else "ro"
+        where = f"{self._path.as_uri()}?mode={'rwc' if self._write_allowed else 'ro'}"
         connection = sqlite3.connect(
-            f"{self._path.as_uri()}?mode={mode}",
-            timeout=_BUSY,
-            isolation_level=None,
-            check_same_thread=False,
-            uri=True,
+            where, timeout=_BUSY, isolation_level=None, check_same_thread=False, uri=True
         )
-        tables = {
-            name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
-        }
-        if tables and not {"run", "event", "worker"} <= tables:
+        tables = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+        if tables and not {("run",), ("event",), ("worker",)} <= {*tables}:
             connection.close()
             raise sqlite3.DatabaseError("not a database of dagsearch")
         if self._write_allowed:
-            connection.execute(
-                "PRAGMA journal_mode = WAL"
-            )  # readers and the writer do not wait for each other
+            # Readers and the writer do not wait for each other.
+            connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = FULL")
         self._file = self._path.stat().st_ino
         return connection

@@ -110,16 +110,13 @@ def leaf_form(problem: Problem) -> dict[str, Any]:
         rewards are the negative numbers of a function that is minimised. ``"game"``: whether there are two
         players. ``"steps"``: whether steps are costly, so that an evaluation is a step.
     """
-    labels = None
-    if isinstance(problem, NamedChoices):
-        form: str | None = "choices"
-    elif isinstance(problem, TupleProblem):
-        form, labels = "sequence", [str(letter)[:_LONGEST] for letter in problem.labels[:_MOST_LABELS]]
-    else:
-        form = "set" if isinstance(problem, Subsets) else None
-        names = problem.labels if isinstance(problem, Subsets) else None
-        labels = None if names is None else [str(name)[:_LONGEST] for name in names[:_MOST_LABELS]]
-    minimize = is_minimized(problem)
-    game = Space(problem).has_players
-    steps = has_costly_steps(problem)
-    return {"form": form, "labels": labels, "minimize": minimize, "game": game, "steps": steps}
+    forms = {NamedChoices: "choices", TupleProblem: "sequence", Subsets: "set"}
+    form = next((name for kind, name in forms.items() if isinstance(problem, kind)), None)
+    labels = getattr(problem, "labels", None) if form in ("sequence", "set") else None
+    return {
+        "form": form,
+        "labels": None if labels is None else [str(label)[:_LONGEST] for label in labels[:_MOST_LABELS]],
+        "minimize": is_minimized(problem),
+        "game": Space(problem).has_players,
+        "steps": has_costly_steps(problem),
+    }

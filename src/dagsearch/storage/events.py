@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 Body = dict[str, Any]
-Written = tuple[Body, str | None]
 
 
 class LeafEvents:
@@ -50,36 +49,30 @@ class LeafEvents:
 
     # Writing -------------------------------------------------------------------------------------------
 
-    def written(self, kind: str, *about: Any, **body: Any) -> Written:
+    def written(self, kind: str, *about: Any, **body: Any) -> tuple[Body, str | None]:
         """Body and claim of an event, of which :meth:`dagsearch.log.Log.write` says what it is about."""
-        write = getattr(self, f"_write_{kind}", None)
-        more, claim = ({}, None) if write is None else write(*about)
+        more, claim = dict[str, Any](), None
+        match kind, about:
+            case "ask", (proposal, draws):
+                more, claim = self._asked(proposal), None if draws is None else f"ask {draws}"
+            case "ask", (proposal, _, request):
+                more, claim = {**self._asked(proposal), "request": request}, f"request {request}"
+            case "tell", (evaluation, proposal, outcome):
+                asked = None if proposal is None or proposal.number < 0 else proposal.number
+                more = {"ask": asked, **self._told(evaluation, proposal, outcome)}
+                claim = None if asked is None else f"told {asked}"
+            case "forget", (proposal, *failed):
+                leaf = self.codec.encode(failed[0]) if failed and failed[0] is not None else None
+                more, claim = {"ask": proposal.number, "failed": leaf}, f"told {proposal.number}"
+            case "untell", (leaf,):
+                more = {"leaf": self.codec.encode(leaf)}
+            case "answer", (request,):
+                more, claim = {"request": request}, f"request {request}"
+            case "end", _:
+                more = {"best": self._best()}
         if "note" in body:
             body["note"] = note_to_json(body["note"])
         return {**more, **body}, claim
-
-    def _write_ask(self, proposal: Proposal, draws: int | None, request: int | None = None) -> Written:
-        if request is not None:
-            return {**self._asked(proposal), "request": request}, f"request {request}"
-        return self._asked(proposal), None if draws is None else f"ask {draws}"
-
-    def _write_tell(self, evaluation: Evaluation, proposal: Proposal | None, outcome: Any) -> Written:
-        asked = None if proposal is None or proposal.number < 0 else proposal.number
-        body = {"ask": asked, **self._told(evaluation, proposal, outcome)}
-        return body, None if asked is None else f"told {asked}"
-
-    def _write_forget(self, proposal: Proposal, leaf: State = None) -> Written:
-        failed = None if leaf is None else self.codec.encode(leaf)
-        return {"ask": proposal.number, "failed": failed}, f"told {proposal.number}"
-
-    def _write_untell(self, leaf: State) -> Written:
-        return {"leaf": self.codec.encode(leaf)}, None
-
-    def _write_answer(self, request: int) -> Written:
-        return {"request": request}, f"request {request}"
-
-    def _write_end(self) -> Written:
-        return {"best": self._best()}, None
 
     def _asked(self, proposal: Proposal) -> Body:
         """What an ask says."""

@@ -6,6 +6,7 @@ import logging
 import platform
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,20 +24,18 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# Number of random paths by which problems are compared.
-_WALKS = 8
-# A digest within a text.
-_DIGEST = re.compile(r"\b[0-9a-f]{16,}\b")
+# Number of random leaves by which problems are compared.
+_LEAVES = 8
 
 
 def settings_of(search: "Search", made_by: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """How a search is composed: what must be equal in a search that continues its run."""
-    arguments = {name: _without_numpy(value) for name, value in arguments.items()}
+    stored = plain_arguments(arguments)
     return {
         "versions": versions(),
         "made_by": made_by,
-        "arguments": {name: value for name, value in arguments.items() if _is_plain(value)},
-        "given": sorted(name for name, value in arguments.items() if not _is_plain(value)),
+        "arguments": stored,
+        "given": sorted(arguments.keys() - stored.keys()),
         "parts": parts_of(search),
         "seed": search.seed,
         "leaves": leaf_form(search.problem),
@@ -48,35 +47,26 @@ def versions() -> dict[str, str]:
     return {"numpy": np.__version__, "scipy": scipy.__version__, "machine": platform.machine()}
 
 
-def _without_numpy(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else value
-
-
-def _is_plain(value: Any) -> bool:
-    """Whether an argument can be stored."""
-    if isinstance(value, (tuple, list)):
-        return all(_is_plain(part) for part in value)
-    return value is None or isinstance(value, (bool, int, float, str))
+def plain_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments that JSON can hold, as it holds them; NumPy's numbers are plain ones."""
+    found = dict[str, Any]()
+    for name, value in arguments.items():
+        with suppress(TypeError, ValueError):
+            found[name] = json.loads(json.dumps(value, default=np.generic.item))
+    return found
 
 
 def fingerprint(space: Space) -> dict[str, Any]:
     """What distinguishes a problem: its type, its own identity if it has one, and a digest of some states."""
-    codec, problem, seen = StateCodec(space), space.problem, list[Any]()
-    rng = shape_rng()  # the same in every process
-    for _ in range(0 if has_costly_steps(problem) else _WALKS):
-        leaf, actions = space.walk(problem.root(), rng)
-        state = problem.root()
-        for action in actions:
-            seen.append([codec.encode(state), len(problem.actions(state)), space.player(state)])
-            state = problem.step(state, action)
-        seen.append(codec.encode(leaf))
-    if has_costly_steps(problem):  # of which only the root is known
-        seen.append(codec.encode(known_states(space)[0]))
-    identity = space.identity
+    codec, problem, rng = StateCodec(space), space.problem, shape_rng()  # the same in every process
+    states = known_states(space)[:1]
+    if not has_costly_steps(problem):
+        states += [space.walk(problem.root(), rng)[0] for _ in range(_LEAVES)]
+    encoded = json.dumps([codec.encode(state) for state in states])
     return {
-        "type": type(space.problem).__name__,
-        "identity": None if identity is None else str(identity()) or None,
-        "states": hashlib.sha256(json.dumps(seen).encode()).hexdigest(),
+        "type": type(problem).__name__,
+        "identity": None if space.identity is None else str(space.identity()) or None,
+        "leaves": hashlib.sha256(encoded.encode()).hexdigest(),
     }
 
 
@@ -84,21 +74,18 @@ def parts_of(search: "Search") -> dict[str, str]:
     """The composition as text, without memory addresses, which differ between processes."""
     if has_costly_steps(search.problem):
         return {}
-    scores = search.index.scores
-    described: dict[str, Any] = {"repeats": search.repeats, "evidence": search.posterior.evidence}
-    descent = search.portfolio.descent
-    if descent is not None:
-        described |= {"policy": descent.policy, "rollout": descent.rollout, "expansion": descent.expansion}
-        described["backup"] = search.values.backup
-    if descent is None or len(search.portfolio.proposers) > 1:
-        described["proposers"] = search.portfolio
-    words = {name: repr(part) for name, part in described.items()}
-    noise = getattr(scores, "noise", None)
-    words["scores"] = f"{type(scores).__name__}({scores.covariance!r}, {noise!r})"
-    if scores.covariance is not None:  # whose text may not show all of its numbers
-        numbers = [f"{parameter.value:.6g}" for parameter in scores.covariance.hyperparameters]
-        words["hyperparameters of the covariance"] = ", ".join(numbers)
-    return {name: without_addresses(text) for name, text in words.items()}
+    scores, covariance = search.index.scores, search.index.scores.covariance
+    learnable = () if covariance is None else covariance.hyperparameters
+    parts = {
+        "repeats": search.repeats,
+        "evidence": search.posterior.evidence,
+        "proposers": search.portfolio,
+        "backup": None if search.explored is None else search.values.backup,
+        "model": [type(scores).__name__, covariance, getattr(scores, "noise", None)],
+        # The text of a covariance may not show all of its numbers.
+        "hyperparameters": [f"{one.value:.6g}" for one in learnable],
+    }
+    return {name: without_addresses(repr(part)) for name, part in parts.items()}
 
 
 def without_addresses(text: str) -> str:
@@ -135,20 +122,12 @@ def check_same(header: Header, search: "Search", where: str) -> None:
 
 
 def _check_equal(what: str, then: Mapping[str, Any], now: Mapping[str, Any], where: str) -> None:
-    changed = [name for name in now if name in then and then[name] != now[name]]
-    if changed:
-        details = _difference(changed[0], then.get(changed[0]), now[changed[0]])
-        raise StorageError(
-            f"{where} is the run of another {what} ({details}). Continue it with the same {what}. It was not "
-            "changed"
-        )
-
-
-def _difference(name: str, then: Any, now: Any) -> str:
-    """What differs, in words; digests say nothing to a reader."""
-    if name == "states":
-        return "its states, actions or leaves differ"
-    words = [_DIGEST.sub("", str(one or "")).strip() for one in (then, now)]
-    if words[0] == words[1]:
-        return "its choices or its data differ"
-    return f"its {name} was {words[0] or 'not stated'}, and is {words[1] or 'not stated'}"
+    for name in now:
+        if name in then and then[name] != now[name]:
+            details = f"its {name} was {then[name]}, and is {now[name]}"
+            if name in ("identity", "leaves"):  # digests say nothing to a reader
+                details = "its choices or its data differ"
+            raise StorageError(
+                f"{where} is the run of another {what} ({details}). Continue it with the same {what}. It was "
+                "not changed"
+            )

@@ -15,6 +15,7 @@ import sys
 import threading
 import time
 import weakref
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import cache
@@ -71,21 +72,20 @@ class RunLog(Log):
         self.decoded = self._events.codec.decode
         self._seen = 0  # number of the last event that was read
         self._known = 0  # number of the last event up to which the search knows all
-        self._refused: tuple[str | None, int] = (
-            None,
-            0,
-        )  # the last claim, if others had it, and what was read then
+        # The last claim, if others had it, and what was read then.
+        self._refused: tuple[str | None, int] = (None, 0)
         self._late = set[int]()  # own events that are repeated, because others came before them
         self._repeated: Event | None = None  # the event that the search repeats now
         self._consumed: Event | None = None  # the event that said so
         self._owners: dict[int, str] = {}  # of proposals
-        self._takeovers: dict[int, int] = {}
+        self._takeovers = Counter[int]()
         self._silence: dict[str, float] = {}
         self._looked = -math.inf
         self._lost_after = LOST_AFTER
         self._heart = _Heart(database, self.name, self.worker)
-        self._finalizer = weakref.finalize(self, _leave, self._heart, database)
-        if any(map(self._is_alive, self._others())) and database.is_on_network:
+        self._finalizer = weakref.finalize(self, self._heart.stop, database)
+        others = database.silence(self.name).keys() - {self.worker}
+        if any(map(self._is_alive, others)) and database.is_on_network:
             self.close()
             raise StorageError(
                 f"{database.where} is on a network file system, where several processes cannot share an "
@@ -184,56 +184,41 @@ class RunLog(Log):
             raise StorageError(self.broken)
         events = list(self.database.events(self.name, self._seen))
         for event, follower in zip_longest(events, events[1:]):
-            self._seen = event.number
-            with self._explaining(event):
-                self.steering.steer(event, self._search.spent - self._search.data.known)
-            self._known = max(self._known, event.number)
-            own = event.worker == self.worker
-            if event is self._consumed or (own and event.number not in self._late):
-                continue
-            learnt = follower if follower is not None and follower.kind == "learnt" and not own else None
-            # Nothing is learnt after the last event if its process is about to, or has died before it could.
-            is_open = own or (follower is None and not self._is_alive(event.worker))
-            self.learnt = None if is_open else {} if learnt is None else learnt.body
-            self._consumed = learnt
-            self._repeat(event)
-            for listener in () if own else self.listeners:
-                listener(event)
-            if own and event.kind == "ask":
-                self._search.data.offered += [
-                    one for one in self._search.pending if one.number == event.number
-                ]
+            self._seen, self._known = event.number, max(self._known, event.number)
+            try:
+                self._take(event, follower)
+            except StorageError:
+                raise
+            except Exception as error:
+                raise StorageError(
+                    f"event {event.number} ({event.kind}) of {self.database.where} cannot be repeated "
+                    f"({type(error).__name__}: {error}): it belongs to another problem, or another version "
+                    "of it"
+                ) from error
+            finally:
+                self._repeated = self.learnt = None
 
-    def _repeat(self, event: Event) -> None:
-        try:
-            self._repeated = event
-            with self._explaining(event):
-                self._take_notice(event)
-                self._events.repeat(event)
-        finally:
-            self._repeated = self.learnt = None
-
-    @contextmanager
-    def _explaining(self, event: Event) -> Iterator[None]:
-        """While entered, an error names the event that is malformed, or not of this problem."""
-        try:
-            yield
-        except StorageError:
-            raise
-        except Exception as error:
-            raise StorageError(
-                f"event {event.number} ({event.kind}) of {self.database.where} cannot be repeated "
-                f"({type(error).__name__}: {error}): it belongs to another problem, or another version of it"
-            ) from error
-
-    def _take_notice(self, event: Event) -> None:
-        """Note who evaluates what."""
+    def _take(self, event: Event, follower: Event | None) -> None:
+        """Let the search repeat an event, unless it is its own, or what was learnt from the one before."""
+        self.steering.steer(event, self._search.spent - self._search.data.known)
+        own = event.worker == self.worker
+        if event is self._consumed or (own and event.number not in self._late):
+            return
+        self._consumed = follower if follower is not None and follower.kind == "learnt" and not own else None
+        # Nothing is learnt after the last event if its process is about to, or has died before it could.
+        is_open = own or (follower is None and not self._is_alive(event.worker))
+        self.learnt = None if is_open else {} if self._consumed is None else self._consumed.body
+        self._repeated = event
         if event.kind == "ask":
             self._owners[event.number] = event.worker
         elif event.kind == "take":
-            asked = event.body["ask"]
-            self._owners[asked] = event.worker
-            self._takeovers[asked] = self._takeovers.get(asked, 0) + 1
+            self._owners[event.body["ask"]] = event.worker
+            self._takeovers[event.body["ask"]] += 1
+        self._events.repeat(event)
+        for listener in () if own else self.listeners:
+            listener(event)
+        if own and event.kind == "ask":
+            self._search.data.offered += [one for one in self._search.pending if one.number == event.number]
 
     # Processes at work ------------------------------------------------------------------------------
 
@@ -243,7 +228,7 @@ class RunLog(Log):
             return None
         self.catch_up()  # with the last that a process has told, and with what others have taken over
         for proposal in self._lost():
-            taken = self._takeovers.get(proposal.number, 0)
+            taken = self._takeovers[proposal.number]
             if self._append("take", {"ask": proposal.number}, f"take {proposal.number} {taken}") is None:
                 break
             self._owners[proposal.number], self._takeovers[proposal.number] = self.worker, taken + 1
@@ -273,9 +258,6 @@ class RunLog(Log):
             self._silence, self._looked = self.database.silence(self.name), time.monotonic()
         return is_alive(worker, self._silence, self._lost_after)
 
-    def _others(self) -> list[str]:
-        return [name for name in self.database.silence(self.name) if name != self.worker]
-
 
 def is_alive(worker: str, silence: Mapping[str, float], lost_after: float = LOST_AFTER) -> bool:
     """Whether a process is at work: it has not left, is not silent for too long, and exists if it is here."""
@@ -302,11 +284,6 @@ def _numbering() -> str:
     return ""
 
 
-def _leave(heart: "_Heart", database: Database) -> None:
-    heart.stop()
-    database.close()
-
-
 class _Heart:
     """Says in a thread of its own that a process is at work."""
 
@@ -329,13 +306,13 @@ class _Heart:
             with suppress(StorageError):  # the search itself says so if it cannot write
                 self._database.beat(self._run, self._worker)
 
-    def stop(self) -> None:
-        """Say that the process has left the run."""
-        if os.getpid() != self._process:  # a fork of it
-            return
-        self._over = True
-        self._wake.set()
-        self._thread.join()
-        with suppress(StorageError):
-            self._database.leave(self._run, self._worker)
-        self._database.close()
+    def stop(self, database: Database) -> None:
+        """Say that the process has left the run, and close the database."""
+        if os.getpid() == self._process:  # else it is a fork
+            self._over = True
+            self._wake.set()
+            self._thread.join()
+            with suppress(StorageError):
+                self._database.leave(self._run, self._worker)
+            self._database.close()
+        database.close()

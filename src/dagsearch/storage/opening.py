@@ -1,6 +1,5 @@
 """Beginning a run, or continuing one: a search is attached to a run, and repeats its events."""
 
-import json
 from collections.abc import Callable, Mapping
 from contextlib import closing
 from os import PathLike
@@ -10,7 +9,7 @@ from dagsearch._internal.threads import one_thread
 from dagsearch.errors import StorageError
 from dagsearch.problem import Problem, has_costly_steps
 from dagsearch.storage.database import database_of
-from dagsearch.storage.fingerprint import check_same, fingerprint, settings_of
+from dagsearch.storage.fingerprint import check_same, fingerprint, plain_arguments, settings_of
 from dagsearch.storage.log import RunLog
 
 if TYPE_CHECKING:
@@ -80,13 +79,13 @@ def resume(
         makers |= {"Search.paper": kind.paper, "Search.default": kind.default}
     if settings["made_by"] not in makers:
         raise StorageError(f"the run was begun by {settings['made_by']!r}, which is unknown here")
-    known = settings["arguments"]
+    known, plain = settings["arguments"], plain_arguments(given)
     if missing := sorted(set(settings["given"]) - set(given)):
         raise StorageError(
             f"the search was made with {', '.join(missing)}, which cannot be stored: pass the same to resume"
         )
     for argument in sorted(set(known) & set(given)):
-        if known[argument] != json.loads(json.dumps(given[argument], default=repr)):
+        if argument not in plain or known[argument] != plain[argument]:
             raise StorageError(
                 f"the search was made with {argument}={known[argument]!r}, not {given[argument]!r}: pass the "
                 "same value to resume, or none"
