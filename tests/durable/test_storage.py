@@ -714,3 +714,49 @@ def test_a_process_that_is_killed_loses_nothing_that_was_told(storage):
     assert [reward for _, reward, *_ in told(storage)] == [
         e.reward for e in finished(default(Sum()), 20).history
     ]
+
+
+def test_pending_leaves_are_offered_again(storage):
+    search = default(Sum(), storage)
+    batch = search.ask(4)
+    search.tell(batch[2], 1.0)
+    search.close()
+    again = ds.Search.resume(storage, Sum())
+    assert [p.leaf for p in again.pending] == [batch[i].leaf for i in (0, 1, 3)]
+    assert again.ask(2) == [batch[0], batch[1]]
+    again.forget(again.pending[-1])
+    assert again.ask().leaf not in {batch[0].leaf, batch[1].leaf}
+    again.close()
+
+
+@pytest.mark.parametrize("table", ["event (number)", "run (name)", "trials (number)"])
+def test_a_database_of_another_program_stays_as_it_is(table, tmp_path):
+    storage = tmp_path / "other.db"
+    changed(storage, f"CREATE TABLE {table}")
+    before = storage.read_bytes()
+    for begin in (lambda: default(Sum(), storage), lambda: ds.Search.resume(storage, Sum())):
+        with pytest.raises(
+            StorageError, match=r"other.db is not a database of dagsearch; it was not changed"
+        ):
+            begin()
+    assert storage.read_bytes() == before
+
+
+def test_a_server_that_is_gone_stops_the_search_and_names_the_reward(postgres, monkeypatch):
+    import psycopg
+
+    monkeypatch.setattr("dagsearch.storage.database._TRIES", 2)
+    storage = postgres()
+    search = default(Sum(), storage)
+    search.run(5)
+    proposal, where = search.ask(), storage.replace("/postgres?", "/gone?")
+    with monkeypatch.context() as patched:
+        patched.setattr(search.log.database, "_url", where)
+        with psycopg.connect(storage, autocommit=True) as connection:
+            connection.execute(BREAK)
+        with pytest.raises(StorageError):
+            search.tell(proposal, 0.25)
+    search.close()
+    again = ds.Search.resume(storage, Sum())
+    assert len(again.history) == 5
+    again.close()
