@@ -3,21 +3,21 @@
 A part is an item of a set, an option of a choice, or whatever else a leaf has or lacks. The value of a leaf
 is a Gaussian process over its parts,
 
-    y = m + Σ_j w_j c_j + Σ_ij u_ij c_i c_j + f(x) + h(x) + ε,
+    y = m + Σ_j w_j c_j + f(x) + h(x) + ε,
 
 | symbol | meaning |
 |---|---|
 | c_j | whether the leaf has part j, less the share of the evaluated leaves that have it |
-| w_j, u_ij | effects of parts and of pairs, independent and normal |
+| w_j | effects of parts, independent and normal |
 | f(x) | whatever is smooth, with covariance exp(−d / ℓ): d is the number of parts that differ, ℓ its mean |
 | h(x) | what a leaf has of its own |
 | ε | noise of the reward |
 
-The sizes of w, u, f and h are at the maximum of their posterior. Joint samples of the values of evaluated and
+The sizes of w, f and h are at the maximum of their posterior. Joint samples of the values of evaluated and
 of predicted leaves give the best value with and without each part, sample by sample.
 
 The noise is independent and of known variance, or it is learnt from the scores on cross-validation folds. How
-these differ from fold to fold has the same four components: on other rows, a part has another effect, and all
+these differ from fold to fold has the same three components: on other rows, a part has another effect, and all
 leaves that have it change together. Independent noise would average out over many leaves, and near-ties would
 look certain. Samples then contain the noise of another split, so that they show what it would choose.
 """
@@ -164,13 +164,13 @@ class _Process:
         self._share = self._has.mean(axis=0)
         differ = self._distances(self._has, self._has)
         self._length = max(float(differ.mean()), 1e-9)
-        self._scales = np.ones(3)
+        self._scales = np.ones(2)
         kernels = self._kernels(self._has, self._has)
         self._scales = np.maximum(np.trace(kernels, axis1=1, axis2=2) / len(y), 1e-12)
         kernels = np.concatenate([kernels / self._scales[:, None, None], np.eye(len(y))[None]])
         some = np.linspace(0, len(y) - 1, min(len(y), _LEARNT)).astype(np.int64)
         learnt = kernels[:, some[:, None], some]
-        self._split = np.zeros(4) if folds is None else _split_sizes(learnt, folds[some])
+        self._split = np.zeros(3) if folds is None else _split_sizes(learnt, folds[some])
         known = np.diag(noise) if folds is None else np.tensordot(self._split, kernels, axes=1)
         self._sizes = _sizes(learnt, y[some, None], known[some[:, None], some])
         self._joint = np.tensordot(self._sizes, kernels, axes=1) + _OFFSET
@@ -186,18 +186,18 @@ class _Process:
         )
 
     def _kernels(self, rows: FloatArray, others: FloatArray) -> FloatArray:
-        """Covariances by effects of parts, of pairs, and of what is smooth."""
+        """Covariances by effects of parts and of what is smooth."""
         parts = (rows - self._share) @ (others - self._share).T
         rest = np.exp(-self._distances(rows, others) / self._length)
-        return np.stack([parts, parts**2, rest]) / self._scales[:, None, None]
+        return np.stack([parts, rest]) / self._scales[:, None, None]
 
     def _between(self, rows: FloatArray, others: FloatArray) -> FloatArray:
-        return np.asarray(np.tensordot(self._sizes[:3], self._kernels(rows, others), axes=1) + _OFFSET)
+        return np.asarray(np.tensordot(self._sizes[:2], self._kernels(rows, others), axes=1) + _OFFSET)
 
     def _of_another_split(self, rows: FloatArray) -> FloatArray:
         """Covariance of the noise that another split has."""
-        shared = np.tensordot(self._split[:3], self._kernels(rows, rows), axes=1)
-        return np.asarray(shared + self._split[3] * np.eye(len(rows)))
+        shared = np.tensordot(self._split[:2], self._kernels(rows, rows), axes=1)
+        return np.asarray(shared + self._split[2] * np.eye(len(rows)))
 
     def means(self, leaves: BoolArray) -> FloatArray:
         """Expected values of leaves that were not evaluated."""
@@ -211,7 +211,7 @@ class _Process:
         rows = leaves.astype(np.float64)
         across = self._between(rows, self._has)
         own = self._between(rows, rows)
-        own[np.diag_indices_from(own)] += self._sizes[3] + _LEAST
+        own[np.diag_indices_from(own)] += self._sizes[2] + _LEAST
         prior = np.block([[self._joint, across.T], [across, own]])
         known = np.vstack([self._joint, across])
         reduced = solve_triangular(self._factor, known.T, lower=True, check_finite=False)
@@ -241,7 +241,7 @@ def _split_sizes(kernels: FloatArray, folds: FloatArray) -> FloatArray:
     # Orthonormal contrasts turn deviations from the mean into independent columns, one fewer than folds.
     contrasts = np.linalg.svd(np.eye(count) - 1.0 / count)[0][:, : count - 1]
     learnt = _sizes(kernels, rest @ contrasts / unit, np.zeros(kernels.shape[1:]))
-    return learnt * unit**2 * (1.0 / count + 1.0 / (count - 1))
+    return np.asarray(learnt * unit**2 * (1.0 / count + 1.0 / (count - 1)))
 
 
 def _sizes(kernels: FloatArray, y: FloatArray, noise: FloatArray) -> FloatArray:
