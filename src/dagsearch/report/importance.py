@@ -16,10 +16,10 @@ is a Gaussian process over its parts,
 The sizes of w, f and h are at the maximum of their posterior. Joint samples of the values of evaluated and
 of predicted leaves give the best value with and without each part, sample by sample.
 
-The noise is independent and of known variance, or it is learnt from the scores on cross-validation folds. How
-these differ from fold to fold has the same three components: on other rows, a part has another effect, and all
-leaves that have it change together. Independent noise would average out over many leaves, and near-ties would
-look certain. Samples then contain the noise of another split, so that they show what it would choose.
+The noise is independent and of known variance, or it is learnt from the scores on cross-validation folds. Its
+covariance then has the same three components: on other rows, a part has another effect, and all leaves that
+have it change together. Independent noise would average out over many leaves, and near-ties would look
+certain. Samples contain the noise of another split, so that they show what that split would choose.
 """
 
 from typing import NamedTuple
