@@ -89,3 +89,17 @@ def test_many_evaluations_are_cut_to_those_that_matter():
     wanted = exact_worth(every, every @ effects)
     assert [one.worth for one in found] == pytest.approx(wanted, abs=0.01)
     assert importances(has, has @ effects, 0.0, others[:0]) == importances(has, has @ effects)
+
+
+def test_noise_that_subsets_share_does_not_average_out():
+    """Effects differ from fold to fold: part 0 has one beyond that, those of the others are 0 on average."""
+    rng = np.random.default_rng(0)
+    has = np.unique(rng.random((80, 8)) < 0.5, axis=0)
+    effects = rng.normal(size=(8, 5))
+    effects[0] += 10.0
+    folds = has @ effects
+    shared = importances(has, folds.mean(axis=1), folds=folds)
+    alone = importances(has, folds.mean(axis=1), folds.var(axis=1, ddof=1) / 5)
+    assert shared[0].probability > 0.95
+    certain = [sum(abs(one.probability - 0.5) > 0.45 for one in found[1:]) for found in (shared, alone)]
+    assert certain[0] <= 1 < certain[1]

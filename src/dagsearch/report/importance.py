@@ -3,18 +3,23 @@
 A part is an item of a set, an option of a choice, or whatever else a leaf has or lacks. The value of a leaf
 is a Gaussian process over its parts,
 
-    y = m + Σ_j w_j c_j + Σ_ij u_ij c_i c_j + f(x) + h(x) + ε,
+    y = m + Σ_j w_j c_j + f(x) + h(x) + ε,
 
 | symbol | meaning |
 |---|---|
 | c_j | whether the leaf has part j, less the share of the evaluated leaves that have it |
-| w_j, u_ij | effects of parts and of pairs, independent and normal |
+| w_j | effects of parts, independent and normal |
 | f(x) | whatever is smooth, with covariance exp(−d / ℓ): d is the number of parts that differ, ℓ its mean |
 | h(x) | what a leaf has of its own |
-| ε | noise of the reward, whose variance is known; it is no part of a value |
+| ε | noise of the reward |
 
-The sizes of w, u, f and h are at the maximum of their posterior. Joint samples of the values of evaluated and
+The sizes of w, f and h are at the maximum of their posterior. Joint samples of the values of evaluated and
 of predicted leaves give the best value with and without each part, sample by sample.
+
+The noise is independent and of known variance, or it is learnt from the scores on cross-validation folds. Its
+covariance then has the same three components: on other rows, a part has another effect, and all leaves that
+have it change together. Independent noise would average out over many leaves, and near-ties would look
+certain. Samples contain the noise of another split, so that they show what that split would choose.
 """
 
 from typing import NamedTuple
@@ -27,7 +32,7 @@ from dagsearch._internal.threads import one_thread
 from dagsearch._internal.typing import BoolArray, FloatArray, IntArray
 
 # Joint samples; evaluations used, at most, of which hyperparameters are learnt from some; predicted leaves.
-_SAMPLES, _EVALUATIONS, _LEARNT, _PREDICTED = 400, 400, 150, 300
+_SAMPLES, _EVALUATIONS, _LEARNT, _PREDICTED = 400, 400, 150, 800
 # Prior of the logarithms of the components' sizes, in units of the rewards' variance: mean and deviation.
 _LOG_MEAN, _LOG_DEVIATION = -1.4, 2.0
 # Variance of the mean reward, and least variance of a leaf's own part, in the same units.
@@ -55,6 +60,7 @@ def importances(
     noise: float | FloatArray = 0.0,
     neighbours: BoolArray | None = None,
     seed: int = 0,
+    folds: FloatArray | None = None,
 ) -> list[Importance]:
     """The importance of every part.
 
@@ -67,10 +73,14 @@ def importances(
     noise : float or ndarray of shape (evaluations,)
         Variance of the rewards' noise; 0 if rewards are exact.
     neighbours : ndarray of shape (leaves, parts), default=None
-        Leaves that were not evaluated and may be the best, such as those one swap from the best fifteen. The
-        most promising ones are predicted, and for each part the most promising one with and without it.
+        Leaves that were not evaluated and may be the best, such as those a few swaps from the best fifteen.
+        Some of the most promising and some others are predicted, and for each part the most promising one
+        with and without it.
     seed : int
         Seed of the samples.
+    folds : ndarray of shape (evaluations, folds), default=None
+        Scores on cross-validation folds, whose means are the rewards of distinct leaves. The noise is learnt
+        from them, and samples contain that of another split.
 
     Returns
     -------
@@ -82,9 +92,9 @@ def importances(
     shift, unit = _units(rewards)
     known = np.broadcast_to(np.asarray(noise, dtype=np.float64), rewards.shape)
     deviations = np.minimum(np.sqrt(known) / unit, 1e6) if unit > 0.0 else np.zeros(rewards.shape)
-    has, y, variances = _by_leaf(
-        has, (rewards / unit - shift / unit) if unit > 0.0 else rewards, deviations**2
-    )
+    y, variances = (rewards / unit - shift / unit) if unit > 0.0 else rewards, deviations**2
+    if folds is None:
+        has, y, variances = _by_leaf(has, y, variances)
     kept = _kept(has, y, _EVALUATIONS)
     has, y, variances = has[kept], y[kept], variances[kept]
     others = np.zeros((0, has.shape[1]), dtype=bool)
@@ -93,7 +103,7 @@ def importances(
     if unit == 0.0:
         values = np.zeros((len(has) + len(others), 1))
     else:
-        process = _Process(has, y, variances)
+        process = _Process(has, y, variances, None if folds is None else folds[kept] / unit)
         others = others[_kept(others, process.means(others), _PREDICTED)]
         values = process.samples(others, np.random.default_rng(seed))
     return [_importance(values, column, unit) for column in np.vstack([has, others]).T]
@@ -149,20 +159,23 @@ def _kept(has: BoolArray, values: FloatArray, most: int) -> IntArray:
 class _Process:
     """The Gaussian process of the module's docstring, conditioned on rewards with mean 0 and variance 1."""
 
-    def __init__(self, has: BoolArray, y: FloatArray, noise: FloatArray) -> None:
+    def __init__(self, has: BoolArray, y: FloatArray, noise: FloatArray, folds: FloatArray | None) -> None:
         self._has, self._y = has.astype(np.float64), y
         self._share = self._has.mean(axis=0)
         differ = self._distances(self._has, self._has)
         self._length = max(float(differ.mean()), 1e-9)
-        self._scales = np.ones(3)
+        self._scales = np.ones(2)
         kernels = self._kernels(self._has, self._has)
         self._scales = np.maximum(np.trace(kernels, axis1=1, axis2=2) / len(y), 1e-12)
         kernels = np.concatenate([kernels / self._scales[:, None, None], np.eye(len(y))[None]])
         some = np.linspace(0, len(y) - 1, min(len(y), _LEARNT)).astype(np.int64)
-        self._sizes = _sizes(kernels[:, some[:, None], some], y[some], noise[some])
+        learnt = kernels[:, some[:, None], some]
+        self._split = np.zeros(3) if folds is None else _split_sizes(learnt, folds[some])
+        known = np.diag(noise) if folds is None else np.tensordot(self._split, kernels, axes=1)
+        self._sizes = _sizes(learnt, y[some, None], known[some[:, None], some])
         self._joint = np.tensordot(self._sizes, kernels, axes=1) + _OFFSET
         self._joint[np.diag_indices_from(self._joint)] += _LEAST
-        self._factor, _ = cho_factor(self._joint + np.diag(noise), lower=True)
+        self._factor, _ = cho_factor(self._joint + known, lower=True)
         self._weights = cho_solve((self._factor, True), y)
 
     @staticmethod
@@ -173,28 +186,38 @@ class _Process:
         )
 
     def _kernels(self, rows: FloatArray, others: FloatArray) -> FloatArray:
-        """Covariances by effects of parts, of pairs, and of what is smooth."""
+        """Covariances by effects of parts and of what is smooth."""
         parts = (rows - self._share) @ (others - self._share).T
         rest = np.exp(-self._distances(rows, others) / self._length)
-        return np.stack([parts, parts**2, rest]) / self._scales[:, None, None]
+        return np.stack([parts, rest]) / self._scales[:, None, None]
 
     def _between(self, rows: FloatArray, others: FloatArray) -> FloatArray:
-        return np.asarray(np.tensordot(self._sizes[:3], self._kernels(rows, others), axes=1) + _OFFSET)
+        return np.asarray(np.tensordot(self._sizes[:2], self._kernels(rows, others), axes=1) + _OFFSET)
+
+    def _of_another_split(self, rows: FloatArray) -> FloatArray:
+        """Covariance of the noise that another split has."""
+        shared = np.tensordot(self._split[:2], self._kernels(rows, rows), axes=1)
+        return np.asarray(shared + self._split[2] * np.eye(len(rows)))
 
     def means(self, leaves: BoolArray) -> FloatArray:
         """Expected values of leaves that were not evaluated."""
         return np.asarray(self._between(leaves.astype(np.float64), self._has) @ self._weights)
 
     def samples(self, leaves: BoolArray, rng: np.random.Generator) -> FloatArray:
-        """Joint samples of the values of the evaluated leaves and of others, one column per sample."""
+        """Joint samples of the values of the evaluated leaves and of others, one column per sample.
+
+        Noise that was learnt from folds is drawn anew.
+        """
         rows = leaves.astype(np.float64)
         across = self._between(rows, self._has)
         own = self._between(rows, rows)
-        own[np.diag_indices_from(own)] += self._sizes[3] + _LEAST
+        own[np.diag_indices_from(own)] += self._sizes[2] + _LEAST
         prior = np.block([[self._joint, across.T], [across, own]])
         known = np.vstack([self._joint, across])
         reduced = solve_triangular(self._factor, known.T, lower=True, check_finite=False)
         covariance = prior - reduced.T @ reduced
+        if self._split.any():
+            covariance += self._of_another_split(np.vstack([self._has, rows]))
         covariance[np.diag_indices_from(covariance)] += 1e-9
         draws = rng.standard_normal((len(prior), _SAMPLES))
         try:
@@ -205,9 +228,28 @@ class _Process:
         return np.asarray((known @ self._weights)[:, None] + spread @ draws)
 
 
+def _split_sizes(kernels: FloatArray, folds: FloatArray) -> FloatArray:
+    """Sizes of the noise's components in a mean over folds, given scores on the folds.
+
+    Training sets of folds overlap, which adds to the variance of the mean (Nadeau and Bengio, 2003).
+    """
+    count = folds.shape[1]
+    rest = folds - folds.mean(axis=1, keepdims=True)
+    unit = float(rest.std())
+    if count < 2 or unit < 1e-9:
+        return np.zeros(len(kernels))
+    # Orthonormal contrasts turn deviations from the mean into independent columns, one fewer than folds.
+    contrasts = np.linalg.svd(np.eye(count) - 1.0 / count)[0][:, : count - 1]
+    learnt = _sizes(kernels, rest @ contrasts / unit, np.zeros(kernels.shape[1:]))
+    return np.asarray(learnt * unit**2 * (1.0 / count + 1.0 / (count - 1)))
+
+
 def _sizes(kernels: FloatArray, y: FloatArray, noise: FloatArray) -> FloatArray:
-    """The most probable sizes of the components, given their covariances."""
-    floor = np.diag(noise + _LEAST) + _OFFSET
+    """The most probable sizes of the components, given their covariances and that of the noise.
+
+    Columns of ``y`` are independent.
+    """
+    floor = noise + _LEAST * np.eye(len(y)) + _OFFSET
 
     def loss(logs: FloatArray) -> tuple[float, FloatArray]:
         """Negative log posterior of the sizes' logarithms, and its gradient."""
@@ -217,9 +259,10 @@ def _sizes(kernels: FloatArray, y: FloatArray, noise: FloatArray) -> FloatArray:
         except LinAlgError:
             return 1e12, np.zeros(len(logs))
         weights, inverse = cho_solve(factor, y), cho_solve(factor, np.eye(len(y)))
-        value = 0.5 * y @ weights + np.log(np.diag(factor[0])).sum() + 0.5 * deviation @ deviation
-        slope = 0.5 * sizes * np.tensordot(kernels, inverse - np.outer(weights, weights), axes=2)
-        return float(value), slope + deviation / _LOG_DEVIATION
+        columns, logarithm = y.shape[1], np.log(np.diag(factor[0])).sum()
+        value = 0.5 * np.vdot(y, weights) + columns * logarithm + 0.5 * deviation @ deviation
+        slope = np.tensordot(kernels, columns * inverse - weights @ weights.T, axes=2)
+        return float(value), 0.5 * sizes * slope + deviation / _LOG_DEVIATION
 
     found = minimize(
         loss,

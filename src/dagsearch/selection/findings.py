@@ -12,10 +12,9 @@ from dagsearch.selection.columns import ColumnSubsets
 from dagsearch.selection.leaders import Choice
 from dagsearch.selection.record import SelectionRecord
 from dagsearch.selection.run import SelectionRun
-from dagsearch.selection.scoring import fold_noise
 
-# Best subsets whose neighbours are predicted, and largest number of neighbours of each.
-_BEST, _NEIGHBOURS = 15, 300
+# Best subsets whose neighbours are predicted, largest number of neighbours of each, and of subsets far away.
+_BEST, _NEIGHBOURS, _FAR = 15, 300, 4000
 _MAX_RUNNERS_UP = 5
 
 
@@ -77,10 +76,8 @@ def feature_importances(run: SelectionRun) -> FloatArray:
         row[list(one.columns)] = True
     has = subsets[:, [one[0] for one in members]]
     folds = np.array([one.scores for one in scored])
-    # Training sets of folds overlap; see standard_error.
-    overlap = 1.0 + record.folds / max(record.folds - 1, 1)
     rewards = folds.mean(axis=1)
-    found = importances(has, rewards, overlap * fold_noise(folds), neighbours(has, rewards, problem))
+    found = importances(has, rewards, neighbours=neighbours(has, rewards, problem), folds=folds)
     table = np.full((problem.columns, len(Importance._fields)), np.nan)
     table[:, 3] = 0.0
     table[sorted(problem.fixed), 3] = 1.0
@@ -92,29 +89,36 @@ def feature_importances(run: SelectionRun) -> FloatArray:
 
 
 def neighbours(has: BoolArray, rewards: FloatArray, problem: ColumnSubsets) -> BoolArray:
-    """Subsets one change from the best fifteen that were not scored: a swap, or one choice more or less."""
+    """Subsets that were not scored, near the best fifteen and far from them.
+
+    Another split may prefer any of them: all swaps of one choice for another (at most 300 for each subset),
+    and subsets that keep a random share of a good one and fill the rest at random, of any size allowed.
+    """
     rng, count = np.random.default_rng(0), has.shape[1]
-    changes = []
-    for place, row in enumerate(has[np.argsort(-rewards, kind="stable")[:_BEST]]):
-        inside, outside = np.flatnonzero(row), np.flatnonzero(~row)
-        pairs = [(old, new) for old in inside for new in outside]
-        if len(pairs) > _NEIGHBOURS:
-            pairs = [pairs[i] for i in rng.permutation(len(pairs))[:_NEIGHBOURS]]
-        if place == 0:  # each choice once at least
-            pairs += [(rng.choice(inside), new) for new in outside if inside.size]
-        ones = [(i, i) for i in range(count) if (len(inside) + (1 if not row[i] else -1)) in problem.sizes]
-        for old, new in pairs + ones:
-            other = row.copy()
-            other[old] ^= True
-            if old != new:
-                other[new] ^= True
-            changes.append(other)
-    if not changes:
-        return np.zeros((0, count), dtype=bool)
-    found = np.unique(np.packbits(changes, axis=1), axis=0)
+    best = has[np.argsort(-rewards, kind="stable")[:_BEST]]
+    changed = [_swapped(row, rng) for row in best]
+    rows = best[rng.integers(len(best), size=_FAR)]
+    sizes = np.where(rng.random(_FAR) < 0.5, rows.sum(axis=1), rng.choice(problem.sizes, _FAR))
+    kept = rows & (rng.random(rows.shape) < rng.random((_FAR, 1)))
+    places = np.argsort(np.argsort(rng.random(rows.shape) - kept, axis=1), axis=1)  # those kept come first
+    changed.append(places < sizes[:, None])
+    found = np.unique(np.packbits(np.concatenate(changed), axis=1), axis=0)
     known = {row.tobytes() for row in np.packbits(has, axis=1)}
-    fresh = np.array([row for row in found if row.tobytes() not in known], dtype=np.uint8)
-    return np.unpackbits(fresh.reshape(-1, found.shape[1]), axis=1, count=count).astype(bool)
+    fresh = [row for row in rng.permutation(found) if row.tobytes() not in known]
+    packed = np.array(fresh, dtype=np.uint8).reshape(-1, found.shape[1])
+    return np.unpackbits(packed, axis=1, count=count).astype(bool)
+
+
+def _swapped(row: BoolArray, rng: np.random.Generator) -> BoolArray:
+    """Subsets with one choice swapped for another; a random part if there are too many."""
+    old, new = (
+        part.ravel() for part in np.meshgrid(np.flatnonzero(row), np.flatnonzero(~row), indexing="ij")
+    )
+    some = rng.permutation(old.size)[:_NEIGHBOURS]
+    changed = np.repeat(row[None], some.size, axis=0)
+    changed[np.arange(some.size), old[some]] = False
+    changed[np.arange(some.size), new[some]] = True
+    return changed
 
 
 def _screened(run: SelectionRun, features: Features) -> list[str]:

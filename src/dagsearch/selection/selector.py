@@ -100,7 +100,7 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
     importance_intervals_ : ndarray of shape (n_features, 2)
         Their central 90% intervals.
     inclusion_probability_ : ndarray of shape (n_features,)
-        Probability that the importance is positive, which is that the feature is part of the best subset.
+        Probability that the importance is positive: that the feature would be chosen on another split.
     simpler_ : dict or None
         The subset with the fewest features within one standard error of the selected one, if it has fewer:
         ``features``, ``score``.
