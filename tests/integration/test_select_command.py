@@ -186,12 +186,12 @@ def test_estimators_that_are_none(select, folder, path, message):
         ({"data": "missing.csv"}, "missing.csv: there is no such file"),
         ({"data": "table.png"}, "table.png: a table must be a .csv, .csv.gz, .tsv, .xlsx or .parquet file"),
         ({"data": "empty.csv"}, "empty.csv cannot be read as csv"),
-        ({"data": "header.csv"}, "the table has 0 rows with a target"),
-        ({"data": "two.csv"}, "the table has 2 rows with a target: too few"),
+        ({"data": "header.csv"}, "too few rows with a target: 0"),
+        ({"data": "two.csv"}, "too few rows with a target: 2"),
         ({"data": "one-class.csv", "target": "kind"}, "the target 'kind' is always 'yes'"),
         ({"data": "one-class.csv", "target": "one"}, "the target 'one' is always 1: there"),
         ({"data": "ids.csv", "target": "kind"}, "the target 'kind' has 80 different texts in 80 rows"),
-        ({"data": "narrow.csv"}, "1 column to choose from"),
+        ({"data": "narrow.csv"}, "too few columns to choose from besides the target: 1"),
     ],
 )
 def test_bad_tables_are_told(select, folder, arguments, message):

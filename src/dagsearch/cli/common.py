@@ -1,6 +1,10 @@
 """What several commands share: arguments, their types, and safe text for a terminal."""
 
 import argparse
+import importlib.machinery
+import importlib.util
+import os
+import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -71,3 +75,20 @@ def positive(text: str) -> int:
 def printable(text: str) -> str:
     """The text, with every character escaped that could move the cursor or control the terminal otherwise."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def imported(path: str) -> Any:
+    """The object at ``package.module:name`` or ``package.module.name``; its module may raise any error.
+
+    A module of the current folder is found if no installed module has its name. Only then the folder becomes
+    part of the import path, at its end, so that files there never replace installed modules.
+    """
+    module, _, name = path.replace(":", ".").rpartition(".")
+    package = module.partition(".")[0]
+    here = os.getcwd()
+    in_folder = bool(package) and importlib.machinery.PathFinder.find_spec(package, [here]) is not None
+    if in_folder and here not in sys.path:
+        importlib.invalidate_caches()
+        if package not in sys.modules and importlib.util.find_spec(package) is None:
+            sys.path.append(here)  # it stays: worker processes import the module, too
+    return getattr(importlib.import_module(module), name)

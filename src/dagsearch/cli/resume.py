@@ -4,8 +4,7 @@ import argparse
 import inspect
 from typing import Any
 
-from dagsearch.cli.common import Commands, add_run, opened_run, positive
-from dagsearch.cli.imports import imported
+from dagsearch.cli.common import Commands, add_run, imported, opened_run, positive
 from dagsearch.costly.step_search import StepSearch
 from dagsearch.errors import StorageError
 from dagsearch.functions import minimized, turned

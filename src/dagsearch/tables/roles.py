@@ -104,8 +104,9 @@ def load_table(
     excluded = _excluded(whole[candidates], frame, keep, notes)
     features = frame[[name for name in candidates if name not in excluded]]
     if features.shape[1] < 2:
-        columns = f"{features.shape[1]} column{'s' if features.shape[1] != 1 else ''}"
-        raise TableError(f"the table has {columns} to choose from besides the target; {'; '.join(notes)}")
+        reasons = [note for note in notes if note.startswith("excluded")]
+        few = f"too few columns to choose from besides the target: {features.shape[1]}"
+        raise TableError("; ".join([few, *reasons]))
     allowed = features.drop(columns=[name for name in forbidden if name in features])
     leaking = leaks(allowed, values, bool(classes))
     if leaking:
@@ -143,7 +144,7 @@ def _complete_rows(
             notes.append(f"{int(missing.sum())} rows without a {role} were excluded")
             frame = frame[~missing]
     if len(frame) < 4:
-        raise TableError(f"the table has {len(frame)} rows with a target: too few to select features")
+        raise TableError(f"too few rows with a target: {len(frame)}; at least 4 are needed")
     if "time" in roles:
         frame = frame.iloc[np.argsort(_times(frame[roles["time"]]), kind="stable")]
     return frame

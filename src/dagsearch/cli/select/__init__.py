@@ -17,6 +17,7 @@ def add_parser(commands: Commands) -> None:
     select = commands.add_parser(
         "select",
         help="choose the columns of a table from which an estimator predicts best",
+        usage="dagsearch select DATA --target COLUMN [OPTION ...]",
         description=(
             "Choose the columns of a table from which an estimator predicts the target best, by "
             "cross-validation. Prints the chosen columns and compares their score with that of no columns, "

@@ -22,7 +22,7 @@ from sklearn.model_selection import (
 from sklearn.utils import all_estimators
 
 from dagsearch._internal.hints import did_you_mean
-from dagsearch.cli.imports import imported
+from dagsearch.cli.common import imported
 from dagsearch.selection.arguments import check_scorer_name
 from dagsearch.tables import Table, TableError, prepared
 from dagsearch.tables.clean import is_prepared
@@ -48,8 +48,7 @@ def estimator_for(text: str, seed: int) -> Any:
         if inspect.isclass(found):
             seeded = "random_state" in inspect.signature(found).parameters
             return prepared(found(**({"random_state": seed} if seeded else {}) | settings))
-        made = found if hasattr(found, "fit") or not callable(found) else found()
-        return clone(made).set_params(**settings)
+        return clone(found).set_params(**settings)
     except Exception as error:  # the estimator is the user's
         reason = f"{type(error).__name__}: {error}"
         raise TableError(f"--estimator {text}: this does not make an estimator ({reason})") from error
