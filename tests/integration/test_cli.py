@@ -28,12 +28,6 @@ def test_bad_usage_exits_with_2(arguments, capsys):
     assert "error" in capsys.readouterr().err
 
 
-def test_an_option_may_be_shortened(capsys):
-    with pytest.raises(SystemExit):
-        cli.main(["demo", "--budg", "0"])
-    assert "--budget" in capsys.readouterr().err.splitlines()[-1]
-
-
 @pytest.mark.parametrize(
     "command",
     [["show"], ["resume", "--problem", "a:b"], ["report", "--out", "page.html"], ["export"]],

@@ -238,22 +238,6 @@ def test_malformed_options_end_with_usage(select, arguments):
     assert ended.value.code == 2
 
 
-def test_rare_classes_are_warned_of(select):
-    table = example()
-    table.loc[:2, "kind"] = ["rare", "rarer", "rarest"]
-    table.to_csv("rare.csv", index=False)
-    code, out, _ = select(data="rare.csv", target="kind")
-    assert code == 0
-    assert out.count("least populated class") == 1
-
-
-def test_more_features_than_there_are(select):
-    code, out, _ = select("--out", "out", k="50")
-    assert code == 0
-    assert len(result()["result"]["features"]) == 7
-    assert "warning: --k 50, but there are 7 features" in out
-
-
 def test_names_are_shown_and_not_run(select, folder):
     table = example().rename(columns={"a": HOSTILE, "c": "red\x1b[31m,\nline"})
     table.to_csv("hostile.csv", index=False)

@@ -35,7 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         code = 141  # the shell's code for a process that wrote to a closed pipe
     except (DagSearchError, ImportError, ValueError, OSError) as error:
         text = str(error)
-        if isinstance(error, ImportError) and error.name and options.command in _EXTRAS:
+        if isinstance(error, ModuleNotFoundError) and error.name and options.command in _EXTRAS:
             text += f": pip install 'dagsearch[{_EXTRAS[options.command]}]'"
         with suppress(OSError):
             text = printable(" ".join(text.split()))
