@@ -1,7 +1,6 @@
 """Costly steps in workers, with storage, on the page; how well the search does, and whether it is right."""
 
 import itertools
-import json
 import zlib
 
 import numpy as np
@@ -137,8 +136,8 @@ def test_show_and_the_page_tell_of_steps(tmp_path, make, capsys):
     assert view["evaluations"] == 60
     assert view["forecast"] == []
     assert len(view["best_leaf"]) == len(result.best_path)
-    assert main(["show", str(path), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["evaluations"] == 60
+    assert main(["show", str(path)]) == 0
+    assert "60 of 60 evaluations" in capsys.readouterr().out
     assert "after 60 evaluations" in result.report()._repr_html_()
 
 

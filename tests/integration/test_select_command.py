@@ -2,14 +2,12 @@
 
 import argparse
 import csv
-import io
 import json
 import re
 import signal
 import subprocess
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -19,8 +17,7 @@ from joblib.externals.loky import get_reusable_executor
 from dagsearch.cli import main
 from dagsearch.cli.select import add_parser, task
 from dagsearch.cli.select.summary import summary
-from dagsearch.selection import SelectionReport, scoring
-from dagsearch.selection.page import selection_view
+from dagsearch.selection import scoring
 from dagsearch.sklearn import DAGSearchSelector
 from support.processes import PATIENCE, running, wait_until
 
@@ -78,13 +75,24 @@ def test_task_follows_from_the_target(select, target, task):
     code, out, _ = select("--out", "out", target=target, budget="20")
     assert code == 0
     written = result()
+    headline = written["headline"]
+    assert out.startswith(headline)
+    found, others = written["result"], {one["name"]: one for one in written["comparisons"]}
+    for score in (
+        found["holdout_score"],
+        *found["holdout_interval"],
+        *(others[name]["holdout_score"] for name in ("no features", "all features")),
+    ):
+        assert f"{score:.3f}" in headline
+    low, high = found["score_interval"]
+    assert f"  {found['expected_score']:.4f} ({low:.4f} to {high:.4f})  " in out
+    assert ("warning: the hold-out score" in out) == (not low <= found["holdout_score"] <= high)
     assert written["settings"]["task"] == task
     assert written["result"]["score"] > 0.8
     assert written["data"]["rows"] + written["data"]["holdout_rows"] == 80
     assert [other["name"] for other in written["comparisons"]][0::2] == ["all features", "forward selection"]
     for feature in written["result"]["features"]:
         assert f"\n{feature} " in out
-    assert "cross-validated  expected (90 % CI)  hold-out (90 % CI)" in out
 
 
 def test_fixed_and_forbidden(select):
@@ -96,14 +104,6 @@ def test_fixed_and_forbidden(select):
     )
     assert result()["comparisons"][0]["features"] == 6  # what is forbidden is not compared with either
     assert "all features" in out
-
-
-def test_no_rows_kept_aside(select):
-    code, out, _ = select("--holdout", "0", "--out", "out")
-    assert code == 0
-    assert result()["result"]["holdout_score"] is None
-    assert result()["data"] == {"rows": 80, "columns": 7, "holdout_rows": None}
-    assert "–" in out
 
 
 def without_seconds(content):
@@ -123,27 +123,12 @@ def test_seed_decides(select):
 # Estimators -----------------------------------------------------------------------------------------
 
 
-def test_estimator_by_import_path(select):
-    assert select("--estimator", "sklearn.neighbors.KNeighborsRegressor", "--out", "out")[0] == 0
-    assert "KNeighborsRegressor" in result()["settings"]["estimator"]
-    assert "imputing" in result()["settings"]["estimator"]
-
-
 MODULE = """
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
 
 ready = make_pipeline(SimpleImputer(), Ridge(alpha=3.0))
-
-def made():
-    return ready
-
-def failing():
-    raise RuntimeError("not today")
-
-class Own(Ridge):
-    pass
 
 class Needy(Ridge):
     def __init__(self, what):
@@ -158,11 +143,9 @@ number = 3
 """
 
 
-@pytest.mark.parametrize("name", ["ready", "made"])
-def test_ready_made_estimator_of_the_current_folder(select, folder, name):
+def test_ready_made_estimator_of_the_current_folder(select, folder):
     (folder / "module.py").write_text(MODULE)
-    path = f"module:{name}"
-    assert select("--estimator", path, "--forbidden", "colour", "kind", "--out", "out")[0] == 0
+    assert select("--estimator", "module:ready", "--forbidden", "colour", "kind", "--out", "out")[0] == 0
     assert "alpha=3.0" in result()["settings"]["estimator"]
     assert "imputing" not in result()["settings"]["estimator"]
     assert result()["comparisons"][0]["score"] is not None
@@ -174,9 +157,7 @@ def test_ready_made_estimator_of_the_current_folder(select, folder, name):
         ("nowhere.Ridge", "cannot be imported .*No module named 'nowhere'"),
         ("sklearn.linear_model.Rigde", "cannot be imported .*no attribute 'Rigde'"),
         ("Rigde", "scikit-learn has no such classifier or regressor; did you mean 'Ridge'?"),
-        ("..Ridge", "cannot be imported"),
         ("faulty.Ridge", "cannot be imported .*SyntaxError"),
-        ("module.failing", "does not make an estimator .*RuntimeError: not today"),
         ("module.loose", "does not make an estimator .*get_params"),
         ("module.number", "does not make an estimator .*set_params|get_params"),
         ("module.Needy", "does not make an estimator .*what"),
@@ -204,20 +185,16 @@ def test_estimators_that_are_none(select, folder, path, message):
         ({"target": "zzz"}, "columns are 'a', 'b'"),
         ({"data": "missing.csv"}, "missing.csv: there is no such file"),
         ({"data": "table.png"}, "table.png: a table must be a .csv, .csv.gz, .tsv, .xlsx or .parquet file"),
-        ({"data": "noise.parquet"}, "noise.parquet cannot be read as parquet"),
-        ({"data": "noise.csv"}, "noise.csv cannot be read as csv"),
         ({"data": "empty.csv"}, "empty.csv cannot be read as csv"),
-        ({"data": "header.csv"}, "the table has 0 rows with a target"),
-        ({"data": "two.csv"}, "the table has 2 rows with a target: too few"),
+        ({"data": "header.csv"}, "too few rows with a target: 0"),
+        ({"data": "two.csv"}, "too few rows with a target: 2"),
         ({"data": "one-class.csv", "target": "kind"}, "the target 'kind' is always 'yes'"),
         ({"data": "one-class.csv", "target": "one"}, "the target 'one' is always 1: there"),
         ({"data": "ids.csv", "target": "kind"}, "the target 'kind' has 80 different texts in 80 rows"),
-        ({"data": "narrow.csv"}, "1 column to choose from"),
+        ({"data": "narrow.csv"}, "too few columns to choose from besides the target: 1"),
     ],
 )
 def test_bad_tables_are_told(select, folder, arguments, message):
-    (folder / "noise.parquet").write_bytes(b"noise")
-    (folder / "noise.csv").write_bytes(bytes(range(256)) * 4)
     (folder / "empty.csv").write_text("")
     (folder / "header.csv").write_text("a,b,size\n")
     (folder / "two.csv").write_text("a,b,size\n1,2,3\n2,3,4\n")
@@ -261,22 +238,6 @@ def test_malformed_options_end_with_usage(select, arguments):
     assert ended.value.code == 2
 
 
-def test_rare_classes_are_warned_of(select):
-    table = example()
-    table.loc[:2, "kind"] = ["rare", "rarer", "rarest"]
-    table.to_csv("rare.csv", index=False)
-    code, out, _ = select(data="rare.csv", target="kind")
-    assert code == 0
-    assert out.count("least populated class") == 1
-
-
-def test_more_features_than_there_are(select):
-    code, out, _ = select("--out", "out", k="50")
-    assert code == 0
-    assert len(result()["result"]["features"]) == 7
-    assert "warning: --k 50, but there are 7 features" in out
-
-
 def test_names_are_shown_and_not_run(select, folder):
     table = example().rename(columns={"a": HOSTILE, "c": "red\x1b[31m,\nline"})
     table.to_csv("hostile.csv", index=False)
@@ -296,17 +257,6 @@ def test_failures_are_told_in_one_line(select, folder):
     assert code == 0
     (line,) = [line for line in out.splitlines() if "could not be scored" in line]
     assert "Input X contains NaN" in line
-    following = out.partition(line)[2].splitlines()[1]
-    assert following.startswith("warning: ")
-
-
-def test_standard_input(select, monkeypatch):
-    content = Path("table.csv").read_bytes()
-    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(content)))
-    assert select("--out", "out", data="-")[0] == 0
-    assert result()["settings"]["data"] == "standard input"
-    assert select("--out", "first")[0] == 0
-    assert result()["result"]["features"] == result("first")["result"]["features"]
 
 
 def test_doubtful_columns_are_named_before_anything_is_spent(folder, capsys, monkeypatch):
@@ -354,7 +304,7 @@ class Strict(DecisionTreeClassifier):
 """
 
 
-@pytest.mark.parametrize("labels", [("no", "yes"), (1, 2), (-1, 1), (False, True)])
+@pytest.mark.parametrize("labels", [("no", "yes"), (-1, 1)])
 def test_targets_are_numbered_for_scorers_and_strict_estimators(select, folder, labels):
     (folder / "strict.py").write_text(STRICT)
     example().assign(kind=lambda t: np.where(t["kind"] == "yes", labels[1], labels[0])).to_csv(
@@ -395,85 +345,32 @@ class Chatty(Ridge):
 """
 
 
-@pytest.mark.parametrize("more", [["--jobs", "1"], ["--jobs", "2"]])
-def test_what_estimators_print_is_kept_away(folder, capfd, more):
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_what_estimators_print_is_kept_away(folder, capfd, jobs):
     (folder / "chatty.py").write_text(CHATTY)
     get_reusable_executor().shutdown()  # workers of earlier tests do not look into this folder
     given = ["--target", "size", "--k", "2", "--budget", "6", "--estimator", "chatty.Chatty"]
-    assert main(["select", "table.csv", *given, *more]) == 0
+    assert main(["select", "table.csv", *given, "--jobs", jobs]) == 0
     out, err = capfd.readouterr()
     assert "chatter" not in out + err
-    assert "chatty" in out  # the code names its module
     assert "6 of 6 subsets" in err
 
 
-def test_any_number_of_columns_is_the_default_and_a_simpler_choice_is_shown(folder, capsys):
-    table = pd.read_csv("table.csv").drop(columns=["size", "kind"])
-    noise = np.random.default_rng(0).normal(size=len(table))
-    value = table["a"] + 0.4 * table["c"] + 0.4 * table["d"] + noise
-    table.assign(value=value).to_csv("weak.csv", index=False)
-    assert main(["select", "weak.csv", "--target", "value", "--budget", "40", "--out", "out"]) == 0
-    out, sizes = capsys.readouterr().out, result()["by_size"]
-    assert result()["settings"]["features to select"] == "auto"
-    assert result()["result"]["features"] == max(sizes, key=lambda size: size["score"])["features"]
-    assert [len(size["features"]) for size in sizes] == sorted(len(size["features"]) for size in sizes)
-    assert sum(size["subsets"] for size in sizes) == 40
-    simpler = result()["result"]["simpler"]
-    assert len(simpler["features"]) < len(result()["result"]["features"])
-    assert f"Simpler, and within one standard error: {len(simpler['features'])} feature" in out
-
-
-def test_the_headline_compares_on_the_same_rows(select):
-    _, out, _ = select("--out", "out", budget="20")
-    found, rows = result(), {one["name"]: one for one in result()["comparisons"]}
-    headline = found["headline"]
-    assert out.startswith(headline)
-    for score in (
-        found["result"]["holdout_score"],
-        *found["result"]["holdout_interval"],
-        rows["no features"]["holdout_score"],
-        rows["all features"]["holdout_score"],
-        rows["top 2 by univariate score"]["holdout_score"],
-    ):
-        assert f"{score:.3f}" in headline
-
-
-@pytest.mark.parametrize("k", ["1", "auto"])
-def test_a_table_without_signal_gets_no_word_of_certainty(select, k):
+def test_a_table_without_signal_gets_no_word_of_certainty(select):
     told = 0
     for seed in range(4):
         rng = np.random.default_rng(seed)
         noise = pd.DataFrame(rng.normal(size=(100, 6)), columns=list("abcdef"))
         noise.assign(target=rng.choice(["yes", "no"], 100)).to_csv("noise.csv", index=False)
-        _, out, _ = select("--out", f"out{seed}", data="noise.csv", target="target", k=k, budget="20")
+        _, out, _ = select("--out", f"out{seed}", data="noise.csv", target="target", k="auto", budget="20")
         found = result(f"out{seed}")
         if "nothing here predicts the target better than no features" in found["headline"]:
             told += 1
             assert "certain" not in found["headline"]
             assert {feature["inclusion"] for feature in found["features"]} == {None}
             assert found["result"]["simpler"] is found["code"] is None
-            assert selection_view(found)["effects"] is None
             assert "In Python" not in out
-        assert all((feature["inclusion"] or 0.0) < 0.9 for feature in found["features"])
-        assert "nearly certain" not in out
     assert told >= 3
-
-
-def test_nothing_shown_is_beyond_the_bounds_of_the_score(select):
-    table = pd.read_csv("table.csv")[["a", "c", "d", "size"]]
-    table.assign(sure=table["a"] > 0).drop(columns="size").to_csv("easy.csv", index=False)
-    _, _, _ = select("--out", "out", data="easy.csv", target="sure", k="1-3", budget="50")
-    found = result()
-    assert found["result"]["stopped"] == "exhausted"
-    view = selection_view(found)
-    assert view["forecast"] == []
-    intervals = [found["result"]["score_interval"], *(one["interval"] for one in found["runners_up"])]
-    intervals += [one["interval"] for one in found["comparisons"] if one["interval"]]
-    for low, high in intervals:
-        assert 0.0 <= low < high <= 1.0
-    found["result"]["stopped"] = "budget"
-    ends = [point[end] for point in selection_view(found)["forecast"] for end in ("low", "mean", "high")]
-    assert max(ends, default=0.0) <= 1.0
 
 
 def test_the_code_to_copy_runs_and_fits_the_chosen_columns(select, folder):
@@ -503,14 +400,7 @@ class Seen(DummyRegressor):
             file.write(f"{len(y)} {max(y)} {0 if sample_weight is None else sum(sample_weight)}\\n")
         return super().fit(X, y, sample_weight)
 
-three = ShuffleSplit(3, test_size=0.5, random_state=0)
 unseeded = ShuffleSplit(3, test_size=0.5)
-
-def made():
-    return three
-
-def broken():
-    raise RuntimeError("not today")
 
 number = 3
 """
@@ -566,9 +456,7 @@ def test_weight_column_reaches_estimator_and_scorer(select, folder):
     assert (code, "--weight-column: KNeighborsRegressor cannot be fitted with weights" in err) == (1, True)
 
 
-@pytest.mark.parametrize(
-    "path", ["splits:three", "splits:made", "splits:unseeded", "sklearn.model_selection.LeaveOneOut"]
-)
+@pytest.mark.parametrize("path", ["splits:unseeded", "sklearn.model_selection.LeaveOneOut"])
 def test_own_folds_are_the_same_for_every_subset(select, folder, path):
     (folder / "splits.py").write_text(SPLITS)
     given = ["--cv", path, "--out", "out", "--scoring", "neg_mean_absolute_error", "--forbidden", "kind"]
@@ -582,7 +470,6 @@ def test_own_folds_are_the_same_for_every_subset(select, folder, path):
     ("arguments", "message"),
     [
         (["--cv", "splits:nothing"], "--cv splits:nothing: it cannot be imported"),
-        (["--cv", "splits:broken"], "--cv splits:broken: it cannot be called (RuntimeError: not today)"),
         (["--cv", "splits:number"], "--cv splits:number: it is not a splitter: it has no method split"),
         (
             ["--group-column", "colour", "--time-column", "a"],
@@ -611,17 +498,6 @@ def test_only_the_files_of_an_earlier_report_are_replaced(select, folder):
     assert (folder / "out" / "history.csv").read_text() == "mine"
     assert select("--out", "new")[0] == select("--out", "new", "--seed", "1")[0] == 0
     assert result("new")["settings"]["seed"] == "1"
-
-
-def test_what_was_found_is_printed_even_if_it_cannot_be_written(select, monkeypatch):
-    def full(*_):
-        raise OSError("no space left on device")
-
-    monkeypatch.setattr(SelectionReport, "write", full)
-    code, out, err = select("--out", "out")
-    assert code == 1
-    assert out.startswith("With 2 of 7 features")
-    assert "no space left on device" in err
 
 
 def test_a_reader_that_has_had_enough_loses_no_files(folder):
@@ -717,15 +593,14 @@ def test_a_near_leak_comes_first(select):
     assert result()["notes"][0].startswith("suspected leak")
 
 
-@pytest.mark.parametrize("scoring", ["accuracy", "roc_auc"])
-def test_the_interval_of_the_hold_out_score_has_the_weights_of_the_score(select, scoring):
+def test_the_interval_of_the_hold_out_score_has_the_weights_of_the_score(select):
     rng = np.random.default_rng(0)
     table = pd.DataFrame(rng.normal(size=(400, 3)), columns=list("abc"))
     heavy = np.arange(400) % 10 < 3
     table["w"] = np.where(heavy, 20.0, 0.1)
     table["kind"] = np.where((table["a"] > 0) == (heavy | (rng.random(400) < 0.1)), "yes", "no")
     table.to_csv("weights.csv", index=False)
-    given = ["--weight-column", "w", "--scoring", scoring, "--out", "out"]
+    given = ["--weight-column", "w", "--scoring", "roc_auc", "--out", "out"]
     assert select(*given, data="weights.csv", target="kind")[0] == 0
     found = result()["result"]
     low, high = found["holdout_interval"]
@@ -750,18 +625,8 @@ class Counted(Ridge):
 
 
 def command_line(*arguments):
-    return [
-        sys.executable,
-        "-m",
-        "dagsearch",
-        "select",
-        "table.csv",
-        "--target",
-        "size",
-        "--k",
-        "2",
-        *arguments,
-    ]
+    command = ["-m", "dagsearch", "select", "table.csv", "--target", "size", "--k", "2"]
+    return [sys.executable, *command, *arguments]
 
 
 @pytest.mark.usefixtures("interruptible")
@@ -776,7 +641,7 @@ def test_ctrl_c_prints_and_writes_what_was_found(folder):
         (folder / "hold").unlink()  # what is left to do needs fits
         out, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130
-    assert b"inclusion probability" in out
+    assert b"importance (90 % CI)" in out
     assert b"Traceback" not in err
     assert result()["result"]["stopped"] == "interrupted"
     assert result()["result"]["evaluations"] == 8

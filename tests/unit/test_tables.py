@@ -1,9 +1,7 @@
 """Tables as people write them: formats, numbers for people, classes, columns that are no features."""
 
-import bz2
 import gzip
 import io
-import lzma
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,7 +14,6 @@ from dagsearch.tables import TableError, load_table, read_table
 from dagsearch.tables import read as reading
 from dagsearch.tables.clean import clean, number_of
 from dagsearch.tables.inspection import leaks, suspicion
-from dagsearch.tables.read import separator
 
 
 @pytest.fixture
@@ -26,7 +23,7 @@ def read(tmp_path):
     def written(content, name="table.csv"):
         file = tmp_path / name
         file.write_bytes(content if isinstance(content, bytes) else content.encode())
-        frame, notes, _ = read_table(file)
+        frame, notes = read_table(file)
         return {column: frame[column].tolist() for column in frame.columns}, notes
 
     return written
@@ -42,8 +39,6 @@ def read(tmp_path):
         ("a;b\n1,5;x, y\n2,25;z\n", {"a": [1.5, 2.25], "b": ["x, y", "z"]}),
         ("a\tb\n1\tx\n", {"a": [1], "b": ["x"]}),
         ("a|b\n1|x\n", {"a": [1], "b": ["x"]}),
-        ("a  b\n1 x\n22 y\n", {"a": [1, 22], "b": ["x", "y"]}),
-        ("sep=;\na;b\n1;2\n", {"a": [1], "b": [2]}),
         ('"a, b";c\n1;2\n', {"a, b": [1], "c": [2]}),
         ("a,b\nrow1,1,2\nrow2,3,4\n", {"a": [1, 3], "b": [2, 4]}),  # as R writes it
         ("a,b\n1,2,\n3,4,\n", {"a": [1, 3], "b": [2, 4]}),  # a comma too many
@@ -62,16 +57,14 @@ def test_encoding_is_found_out(read, encoding):
     assert any("cp1252" in note for note in notes) == (encoding in ("cp1252", "latin-1"))
 
 
-@pytest.mark.parametrize(
-    ("name", "content"),
-    [
-        ("table.csv.gz", gzip.compress(b"a,b\n1,2\n", mtime=0)),
-        ("table.tsv.bz2", bz2.compress(b"a\tb\n1\t2\n")),
-        ("table.csv.xz", lzma.compress(b"a,b\n1,2\n")),
-    ],
-)
-def test_compressed_tables(read, name, content):
-    assert read(content, name)[0] == {"a": [1], "b": [2]}
+def test_compressed_tables(read):
+    assert read(gzip.compress(b"a,b\n1,2\n", mtime=0), "table.csv.gz")[0] == {"a": [1], "b": [2]}
+
+
+@pytest.mark.parametrize("header", ["a,y,b,y", "a,y,b, y "])
+def test_two_columns_with_one_name_are_an_error(read, header):
+    with pytest.raises(TableError, match="several columns are named 'y'; rename all but one"):
+        read(f"{header}\n1,2,3,4\n")
 
 
 def test_workbooks(tmp_path):
@@ -80,7 +73,7 @@ def test_workbooks(tmp_path):
     with pd.ExcelWriter(tmp_path / "book.xlsx") as book:
         table.to_excel(book, sheet_name="first", index=False)
         table.to_excel(book, sheet_name="second", index=False)
-    frame, notes, _ = read_table(tmp_path / "book.xlsx")
+    frame, notes = read_table(tmp_path / "book.xlsx")
     assert frame["a"].tolist() == [1, 2]
     assert frame["when"].dtype.kind == "M"
     assert frame["b"].isna().tolist() == [False, True]
@@ -89,7 +82,7 @@ def test_workbooks(tmp_path):
 
 def test_standard_input(monkeypatch):
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(b"a;b\n1;2\n")))
-    assert read_table(Path("-")).frame["b"].tolist() == [2]
+    assert read_table(Path("-"))[0]["b"].tolist() == [2]
 
 
 @pytest.mark.parametrize(
@@ -119,12 +112,6 @@ def test_wide_tables_are_read(read):
     assert notes == ["numbers are written with a decimal comma"]
 
 
-def test_separator_of_odd_lines():
-    assert separator(["a"]) == ","
-    assert separator(["a b", "x"]) == ","
-    assert separator(["one, two;three", "1;2", "3;4"]) == ";"
-
-
 # Numbers for people -----------------------------------------------------------------------------------
 
 
@@ -134,7 +121,6 @@ def test_separator_of_odd_lines():
         ("$12,345.00", ".", 12345.0),
         ("-$3.50", ".", -3.5),
         ("$-3", ".", -3.0),
-        ("(1,234)", ".", -1234.0),
         ("1.234,56 €", ",", 1234.56),
         ("12 000", ".", 12000.0),
         ("12\u202f000,5", ",", 12000.5),
@@ -166,8 +152,10 @@ def test_numbers_written_for_people(text, decimal, number):
         "2020-01-01",
         "--1",
         "$",
-        "(5",
-        "5)",
+        "(5)",
+        "-$-3",
+        ".",
+        "0,123",
     ],
 )
 def test_texts_that_are_no_numbers(text):
@@ -193,7 +181,8 @@ def test_text_is_converted_and_told():
     assert notes == [
         "'N/A' counts as missing in 'price'",
         "'?' counts as missing in 'plain', 'kind'",
-        "converted from text to numbers: 'price' (such as '$12,345.00')",
+        "converted from text to numbers: 'price' (such as '$12,345.00'), 'plain' (such as '1'), "
+        "'mixed' (such as 1)",
     ]
     assert frame["price"][0] == "$12,345.00"
 
@@ -214,19 +203,9 @@ def test_lists_and_categories_are_left_alone():
     assert cleaned["flag"].tolist()[0] is True
 
 
-def written(tmp_path, text):
-    file = tmp_path / "table.csv"
-    file.write_text(text)
-    return read_table(file)
-
-
-def test_names_that_differ_by_spaces_are_told_apart(tmp_path):
-    assert list(written(tmp_path, "a ,a,b\n1,2,3\n4,5,6\n").frame.columns) == ["a", "a.1", "b"]
-
-
 # Columns that are no features -------------------------------------------------------------------------
 
-ROWS = 60
+ROWS, TEXT = 60, "identifiers, dates or free text"
 RNG = np.random.default_rng(0)
 WORDS = ["the", "service", "was", "good", "bad", "slow", "fast", "and", "will", "come", "again", "never"]
 
@@ -240,13 +219,9 @@ WORDS = ["the", "service", "was", "good", "bad", "slow", "fast", "and", "will", 
         ("row", np.arange(1, ROWS + 1), "identifiers"),
         ("shuffled", RNG.permutation(ROWS) + 1.0, "identifiers"),
         ("gap", np.delete(RNG.permutation(ROWS + 2), 7), "identifiers"),
-        ("code", [f"C{i:05}" for i in range(ROWS)], "identifiers"),
-        ("note", [" ".join(RNG.choice(WORDS, 8)) for _ in range(ROWS)], "free text"),
-        ("day", [f"{i % 28 + 1}.{i % 12 + 1}.2024" for i in range(ROWS)], "dates"),
-        ("day", [f"2024-{i % 12 + 1:02}-{i % 28 + 1:02}T12:00:00Z" for i in range(ROWS)], "dates"),
-        ("day", [f"{i % 28 + 1} March 2024" for i in range(ROWS)], "dates"),
-        ("day", [20240100 + i % 28 + 1 for i in range(ROWS)], "dates"),
-        ("day", pd.date_range("2024-01-01", periods=ROWS), "dates"),
+        ("code", [f"C{i:05}" for i in range(ROWS)], TEXT),
+        ("note", [" ".join(RNG.choice(WORDS, 8)) for _ in range(ROWS)], TEXT),
+        ("day", [f"2024-{i % 12 + 1:02}-{i % 28 + 1:02}T12:00:00Z" for i in range(ROWS)], TEXT),
         ("population", RNG.permutation(ROWS) * 7 + 1000, None),  # different everywhere, but a measurement
         ("width", RNG.normal(size=ROWS), None),
         ("paid", RNG.integers(0, 2, ROWS), None),
@@ -403,17 +378,6 @@ def test_infinite_numbers_are_missing_and_told(tmp_path):
     assert "infinite or too large numbers count as missing in 'a' (20 rows)" in split.notes
     (tmp_path / "table.csv").write_text(f"a,b,kind\n{'9' * 400},1.5,0\n{values}")
     assert load_table(tmp_path / "table.csv", "kind").features["a"].isna().sum() == 21
-
-
-@pytest.mark.parametrize("kind", ["csv", "xlsx"])
-def test_two_columns_with_the_name_of_the_target_are_an_error(kind, tmp_path):
-    path = tmp_path / f"table.{kind}"
-    frame = pd.DataFrame(RNG.normal(size=(ROWS, 4)))
-    frame.columns = ["a", "y", "b", " y"]
-    frame.to_csv(path, index=False) if kind == "csv" else frame.to_excel(path, index=False)
-    with pytest.raises(TableError, match="--target: several columns are named 'y'; rename all but one"):
-        load_table(path, "y")
-    assert "y.1" in load_table(path, "a").features
 
 
 def test_free_text_is_no_target(loaded):

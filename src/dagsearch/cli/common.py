@@ -1,11 +1,12 @@
-"""What several commands share: types of arguments, checks, and how an error is printed."""
+"""What several commands share: arguments, their types, and safe text for a terminal."""
 
 import argparse
+import importlib.machinery
+import importlib.util
+import os
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from dagsearch._internal.checks import LARGEST_WHOLE, is_budget
@@ -26,13 +27,17 @@ def add_run(parser: argparse.ArgumentParser, several: bool = False) -> None:
         parser.add_argument("storages", nargs="+", **about)
     else:
         parser.add_argument("storage", **about)
-    parser.add_argument("--name", help="name of the run, if the database has several")
+    _add_name(parser)
 
 
 def add_storage(parser: argparse.ArgumentParser) -> None:
     """Add the options of a command that stores its run."""
     where = "store every evaluation in this file or at postgresql://…, or continue the run there"
     parser.add_argument("--storage", metavar="RUN", help=where)
+    _add_name(parser)
+
+
+def _add_name(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--name", help="name of the run, if the database has several")
 
 
@@ -67,37 +72,23 @@ def positive(text: str) -> int:
     return number
 
 
-def seconds(text: str) -> float:
-    """A positive, finite number of seconds."""
-    try:
-        number = float(text)
-    except ValueError:
-        number = 0.0
-    if not 0.0 < number < float("inf"):
-        raise argparse.ArgumentTypeError(f"must be a positive number of seconds, got {text!r}")
-    return number
-
-
-def check_folder(folder: Path) -> None:
-    """Create the folder, and raise ``OSError`` before the work starts if it is not writable."""
-    if folder.exists() and not folder.is_dir():
-        raise NotADirectoryError(f"--out: {folder} is a file; give the name of a folder")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder):
-            pass
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise type(error)(f"--out: no files can be written to the folder {folder} ({reason})") from error
-
-
-def failed(command: str, error: Exception) -> int:
-    """Print the error; returns the exit code for bad input."""
-    text = " ".join(str(error).split()) if isinstance(error, StorageError) else str(error)
-    print(f"dagsearch {command}: error:", "\n".join(map(printable, text.splitlines())), file=sys.stderr)
-    return 1
-
-
 def printable(text: str) -> str:
     """The text, with every character escaped that could move the cursor or control the terminal otherwise."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def imported(path: str) -> Any:
+    """The object at ``package.module:name`` or ``package.module.name``; its module may raise any error.
+
+    A module of the current folder is found if no installed module has its name. Only then the folder becomes
+    part of the import path, at its end, so that files there never replace installed modules.
+    """
+    module, _, name = path.replace(":", ".").rpartition(".")
+    package = module.partition(".")[0]
+    here = os.getcwd()
+    in_folder = bool(package) and importlib.machinery.PathFinder.find_spec(package, [here]) is not None
+    if in_folder and here not in sys.path:
+        importlib.invalidate_caches()
+        if package not in sys.modules and importlib.util.find_spec(package) is None:
+            sys.path.append(here)  # it stays: worker processes import the module, too
+    return getattr(importlib.import_module(module), name)

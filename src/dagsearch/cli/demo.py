@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import dagsearch as ds
 from dagsearch.baselines import random_search
-from dagsearch.cli.common import Commands, add_seed, add_storage, failed, positive
+from dagsearch.cli.common import Commands, add_seed, add_storage, positive
 from dagsearch.problems import DigitsPixels
 from dagsearch.problems.subsets import Subset
 from dagsearch.results import Result
@@ -39,16 +39,11 @@ def add_parser(commands: Commands) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Search, compare, show; returns the exit code."""
-    try:
-        problem = DigitsPixels()
-    except ModuleNotFoundError as error:
-        return failed("demo", error)
+    problem = DigitsPixels()
     print(f"Choosing {problem.k} of the 64 pixels of the digits with {options.budget} evaluations.")
     try:
         stored = {"storage": options.storage, "name": options.name}
         result = ds.search(problem, options.budget, seed=options.seed, progress=True, **stored)
-    except (ds.StorageError, ValueError) as error:
-        return failed("demo", error)
     except ds.SearchInterrupted as interruption:
         result = interruption.result
         print(f"\nStopped after {len(result.history)} evaluations.", file=sys.stderr)

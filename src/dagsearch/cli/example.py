@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dagsearch.cli.common import Commands, failed
+from dagsearch.cli.common import Commands
 
 if TYPE_CHECKING:
     import pandas
@@ -32,21 +32,15 @@ def add_parser(commands: Commands) -> None:
     example.set_defaults(run=run)
 
 
-def run(options: argparse.Namespace) -> int:
-    """Write the table; returns the exit code."""
+def run(options: argparse.Namespace) -> None:
+    """Write the table."""
     file = options.file or Path(f"{options.name}.csv")
+    table = TABLES[options.name]()
     try:
-        table = TABLES[options.name]()
         table.to_csv(file, index=False, mode="x")
-    except ImportError as error:
-        missing = f"tables need other packages ({error}): pip install 'dagsearch[select]'"
-        return failed("example", ModuleNotFoundError(missing))
-    except FileExistsError:
-        return failed("example", FileExistsError(f"{file} exists; give another name"))
-    except OSError as error:
-        return failed("example", error)
+    except FileExistsError as error:
+        raise FileExistsError(f"{file} exists; give another name") from error
     print(f"wrote {file}: {len(table)} rows, {len(table.columns)} columns")
-    return 0
 
 
 def cancer() -> "pandas.DataFrame":

@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from dagsearch.cli.common import Commands, add_run, failed, opened_run, printable
+from dagsearch.cli.common import Commands, add_run, opened_run, printable
 from dagsearch.errors import StorageError
 
 
@@ -30,29 +30,22 @@ def add_parser(commands: Commands) -> None:
     back.set_defaults(run=run_import)
 
 
-def run(options: argparse.Namespace) -> int:
-    """Print the lines; returns the exit code."""
+def run(options: argparse.Namespace) -> None:
+    """Print the lines."""
     from dagsearch.storage.transfer import exported
 
-    try:
-        with opened_run(options) as (database, header):
-            for line in exported(database, header):
-                print(line)
-    except StorageError as error:
-        return failed("export", error)
-    return 0
+    with opened_run(options) as (database, header):
+        for line in exported(database, header):
+            print(line)
 
 
-def run_import(options: argparse.Namespace) -> int:
-    """Store the lines; returns the exit code."""
+def run_import(options: argparse.Namespace) -> None:
+    """Store the lines."""
     from dagsearch.storage.transfer import imported
 
     try:
         lines = options.file.read_text(encoding="utf-8").splitlines()
-        header, events, where = imported(options.storage, lines, options.name)
     except UnicodeDecodeError as error:
-        return failed("import", StorageError(f"{options.file} is not an exported run ({error})"))
-    except (StorageError, OSError) as error:
-        return failed("import", error)
+        raise StorageError(f"{options.file} is not an exported run ({error})") from error
+    header, events, where = imported(options.storage, lines, options.name)
     print(f"stored {events} events as run {header.name!r} of {printable(where)}")
-    return 0

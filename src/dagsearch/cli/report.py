@@ -3,8 +3,7 @@
 import argparse
 from pathlib import Path
 
-from dagsearch.cli.common import Commands, add_run, failed
-from dagsearch.errors import StorageError
+from dagsearch.cli.common import Commands, add_run
 
 # How a page begins.
 _BEGINNING = b"<!doctype html>"
@@ -26,28 +25,19 @@ def add_parser(commands: Commands) -> None:
     report.set_defaults(run=run)
 
 
-def run(options: argparse.Namespace) -> int:
-    """Write the page; returns the exit code."""
+def run(options: argparse.Namespace) -> None:
+    """Write the page."""
     from dagsearch.report.report import Report
 
-    try:
-        _check_replaceable(options.out)
-        path = Report.of_runs(*options.storages, name=options.name).write(options.out)
-    except (StorageError, OSError) as error:
-        return failed("report", error)
-    print(f"wrote {path}")
-    return 0
+    _check_replaceable(options.out)
+    print(f"wrote {Report.of_runs(*options.storages, name=options.name).write(options.out)}")
 
 
 def _check_replaceable(page: Path) -> None:
     """Raise ``OSError`` if the page would replace a file that is not an earlier page."""
     if not page.parent.is_dir():
         raise FileNotFoundError(f"--out: the folder {page.parent} does not exist; make it first")
-    if page.is_dir():
-        raise IsADirectoryError(f"--out: {page} is a folder; name a file in it, such as {page / 'page.html'}")
     if not page.exists():
         return
-    with page.open("rb") as file:
-        is_page = file.read(len(_BEGINNING)).lower() == _BEGINNING
-    if not is_page:
+    if page.is_dir() or not page.read_bytes().lower().startswith(_BEGINNING):
         raise FileExistsError(f"--out: {page} exists and is not a page; give another name")

@@ -4,10 +4,9 @@ import argparse
 import inspect
 from typing import Any
 
-from dagsearch.cli.common import Commands, add_run, failed, opened_run, positive
-from dagsearch.cli.imports import imported
+from dagsearch.cli.common import Commands, add_run, imported, opened_run, positive
 from dagsearch.costly.step_search import StepSearch
-from dagsearch.errors import DagSearchError, StorageError
+from dagsearch.errors import StorageError
 from dagsearch.functions import minimized, turned
 from dagsearch.problem import has_costly_steps
 from dagsearch.problems.functions import FunctionProblem
@@ -15,12 +14,6 @@ from dagsearch.results import Result
 from dagsearch.run.runner import until
 from dagsearch.search import Search
 from dagsearch.storage.record import Record
-
-PROBLEM = (
-    "import path of the problem, of a class or function without arguments that makes it, or of the function "
-    "that ds.maximize or ds.minimize was given"
-)
-"""What --problem is."""
 
 
 def add_parser(commands: Commands) -> None:
@@ -34,7 +27,15 @@ def add_parser(commands: Commands) -> None:
         ),
     )
     add_run(resume)
-    resume.add_argument("--problem", required=True, metavar="MODULE:NAME", help=PROBLEM)
+    resume.add_argument(
+        "--problem",
+        required=True,
+        metavar="MODULE:NAME",
+        help=(
+            "import path of the problem, of a class or function without arguments that makes it, or of the "
+            "function that ds.maximize or ds.minimize was given"
+        ),
+    )
     resume.add_argument(
         "--budget",
         type=positive,
@@ -44,27 +45,21 @@ def add_parser(commands: Commands) -> None:
     resume.set_defaults(run=run)
 
 
-def run(options: argparse.Namespace) -> int:
-    """Continue; returns the exit code."""
-    try:
-        with opened_run(options) as (database, header):
-            record = Record.of(database, header)
-        if record.selection:
-            raise ValueError("a selection is continued by the command or script that began it: run it again")
-        problem = imported_problem(options.problem)
-        if inspect.isfunction(problem):
-            problem = FunctionProblem(problem)
-        result = resume(options, minimized(problem) if record.minimized else problem, record)
-        if record.minimized:
-            result = turned(result)
-    except (DagSearchError, ValueError, OSError) as error:
-        return failed("resume", error)
+def run(options: argparse.Namespace) -> None:
+    """Continue."""
+    with opened_run(options) as (database, header):
+        record = Record.of(database, header)
+    if record.selection:
+        raise StorageError("a selection is continued by the command or script that began it: run it again")
+    problem = _problem(options.problem)
+    result = _resumed(options, minimized(problem) if record.minimized else problem, record)
+    if record.minimized:
+        result = turned(result)
     print(f"best reward {result.best_reward:.6g} after {len(result.history)} evaluations")
     print(f"at {result.best_state!r}")
-    return 0
 
 
-def imported_problem(path: str) -> Any:
+def _problem(path: str) -> Any:
     """The problem at ``module:name``, or what a class or function there returns without arguments.
 
     A function that needs an argument is the one that ``ds.maximize`` or ``ds.minimize`` was given.
@@ -76,17 +71,16 @@ def imported_problem(path: str) -> Any:
         if inspect.isfunction(found) and any(
             parameter.default is parameter.empty for parameter in inspect.signature(found).parameters.values()
         ):
-            return found
-        made = found() if inspect.isclass(found) or inspect.isfunction(found) else found
+            return FunctionProblem(found)
+        return found() if inspect.isclass(found) or inspect.isfunction(found) else found
     except Exception as error:  # a user's script may fail in any way
         raise StorageError(
             f"--problem {path} cannot be imported or called ({type(error).__name__}: {error}); name a "
             "problem, a class or function without arguments that makes it, or the function of ds.maximize"
         ) from error
-    return made
 
 
-def resume(options: argparse.Namespace, problem: Any, record: Record) -> Result:
+def _resumed(options: argparse.Namespace, problem: Any, record: Record) -> Result:
     """Continue until the run has ``--budget`` evaluations, by default as many as it states."""
     budget = record.budget if options.budget is None else options.budget
     if budget is None:

@@ -1,17 +1,13 @@
 """``dagsearch watch``: a live page about searches, from their runs."""
 
 import argparse
-import errno
 import os
 import sys
 import time
 from contextlib import closing
 
-from dagsearch.cli.common import Commands, add_run, failed, printable
-from dagsearch.errors import StorageError
+from dagsearch.cli.common import Commands, add_run, printable
 
-# Bytes of the smallest SQLite database; what has fewer looks empty to SQLite.
-_SMALLEST = 512
 # Seconds between two looks for a run that does not exist yet.
 _GLANCE = 0.25
 
@@ -44,49 +40,27 @@ def _port(text: str) -> int:
     return int(text)
 
 
-def run(options: argparse.Namespace) -> int:
-    """Serve the page until Ctrl-C; returns the exit code."""
-    try:
-        from dagsearch.report.report import Watched
-        from dagsearch.report.server import serve
-    except ModuleNotFoundError as error:
-        missing = ModuleNotFoundError(f"{error.name} is missing: pip install 'dagsearch[watch]'")
-        return failed("watch", missing)
-    try:
-        for storage in options.storages:
-            _wait_for(storage, options.name)
-        watched = Watched(options.storages, options.name, options.steer)
-        serve(watched, options.port, options.steer, lambda address: print(address, flush=True))
-    except OSError as error:
-        if error.errno != errno.EADDRINUSE:
-            return failed("watch", error)
-        taken = f"--port: {options.port} is in use; give another one, or none for any that is free"
-        return failed("watch", ValueError(taken))
-    except StorageError as error:
-        return failed("watch", error)
-    return 0
+def run(options: argparse.Namespace) -> None:
+    """Serve the page until Ctrl-C."""
+    from dagsearch.report.report import Watched
+    from dagsearch.report.server import serve
 
-
-def _wait_for(storage: str, name: str | None) -> None:
-    """Wait until a search has begun the run; raises ``StorageError`` if the file is something else."""
-    told = False
-    while not _has_begun(storage, name):
-        if not told:
+    for storage in options.storages:
+        if not _has_begun(storage, options.name):
             path = printable(storage)
             print(f"waiting for {path}, which no search has begun yet; Ctrl-C ends this", file=sys.stderr)
-            told = True
-        time.sleep(_GLANCE)
+        while not _has_begun(storage, options.name):
+            time.sleep(_GLANCE)
+    watched = Watched(options.storages, options.name, options.steer)
+    serve(watched, options.port, options.steer, lambda address: print(address, flush=True))
 
 
 def _has_begun(storage: str, name: str | None) -> bool:
+    """Whether there is such a run; raises ``StorageError`` if the file is something else."""
     from dagsearch.report.runs import runs_in
     from dagsearch.storage.database import database_of
 
-    is_file = "://" not in storage
-    if is_file and not os.path.lexists(storage):
+    if "://" not in storage and not os.path.lexists(storage):
         return False
     with closing(database_of(storage)) as database:
-        found = runs_in(database, name, needed=False)
-    if is_file and 0 < os.path.getsize(storage) < _SMALLEST:
-        raise StorageError(f"{storage} is not a database of dagsearch")
-    return bool(found)
+        return bool(runs_in(database, name, needed=False))

@@ -15,35 +15,17 @@ if TYPE_CHECKING:
 
 # Never a value that somebody meant: missing in every column.
 _MISSING = {"", "?", "??", "???", "-", "--", "---", "–", "—", ".", "..", "n/a", "na", "#n/a", "n.a.", "nan"}
-_MISSING |= {"null", "<na>", "#value!", "#div/0!", "#ref!", "#name?", "#num!"}
-# A category among texts, and missing among numbers.
-_MISSING_NUMBERS = {
-    "none",
-    "nil",
-    "missing",
-    "unknown",
-    "not available",
-    "n.d.",
-    "nd",
-    "tbd",
-    "x",
-    "inf",
-    "-inf",
-}
+_MISSING |= {"null", "<na>", "inf", "-inf", "#value!", "#div/0!", "#ref!", "#name?", "#num!"}
 # A text column becomes numbers if at least this share of its values can be read as such.
 _SHARE = 0.9
-_CURRENCY = r"(?:[$€£¥₹₽₩]|USD|EUR|GBP|CHF|JPY|INR|CNY|CAD|AUD|SEK|NOK|DKK|PLN)"
-_AMOUNT = re.compile(
-    rf"(?P<open>\()?\s*(?P<sign>[-+−]?)\s*({_CURRENCY}\s*(?P<sign2>[-+−]?))?\s*"
-    rf"(?P<digits>[\d.,'’\s\u00a0\u202f]*\d[.,]?(?:[eE][-+]?\d+)?)\s*{_CURRENCY}?\s*%?\s*(?P<close>\))?",
+_CURRENCY = r"(?:[$€£¥₹₽₩]|USD|EUR|GBP|CHF|JPY|INR|CNY|CAD|AUD|SEK|NOK|DKK|PLN)?"
+# Thousands may be grouped; only a number without a leading zero is.
+_NUMBER = re.compile(
+    rf"\s*([-+]?)\s*{_CURRENCY}\s*([-+]?(?:[1-9]\d{{0,2}}(?:,\d{{3}})+|[1-9]\d{{0,2}}(?:[\s'’]\d{{3}})+|\d*)"
+    rf"(?:(?<=\d)\.\d*|\.\d+|(?<=\d))(?:e[-+]?\d+)?)\s*{_CURRENCY}\s*%?\s*",
     re.IGNORECASE,
 )
-# Whole numbers with marks between thousands, by the decimal mark.
-_GROUPED = {
-    decimal: re.compile(rf"\d{{1,3}}(?P<mark>[{thousands}\s\u00a0\u202f'’])\d{{3}}((?P=mark)\d{{3}})*")
-    for decimal, thousands in ((".", ","), (",", "."))
-}
-_PLAIN = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
+_SWAPPED = str.maketrans(",.", ".,")
 # Values of a column that the decimal mark is detected from.
 _SAMPLE = 1000
 _EXAMPLES = 5
@@ -57,37 +39,22 @@ def is_text(column: "pandas.Series") -> bool:
 def number_of(text: str, decimal: str = ".") -> float | None:
     """The number that a text stands for, ``None`` if it stands for none.
 
-    >>> number_of("$12,345.00"), number_of("(1 234,5 €)", ","), number_of("12%"), number_of("12a")
-    (12345.0, -1234.5, 12.0, None)
+    >>> number_of("$12,345.00"), number_of("1 234,5 €", ","), number_of("12%"), number_of("12a")
+    (12345.0, 1234.5, 12.0, None)
     """
-    found = _AMOUNT.fullmatch(text.strip())
-    if found is None or bool(found["open"]) != bool(found["close"]):
+    text = text.replace("−", "-")
+    found = _NUMBER.fullmatch(text if decimal == "." else text.translate(_SWAPPED))
+    if found is None or (found[1] and found[2][0] in "+-"):
         return None
-    whole, mark, rest = found["digits"].partition(decimal)
-    if _GROUPED[decimal].fullmatch(whole):
-        whole = re.sub(r"\D", "", whole)
-    digits = f"{whole}{mark and '.'}{rest}"
-    if _PLAIN.fullmatch(digits) is None:
-        return None
-    sign = found["sign"] or found["sign2"] or found["open"]
-    return -float(digits) if sign in ("-", "−", "(") else float(digits)
+    return float(found[1] + re.sub(r"[,'’\s]", "", found[2]))
 
 
 def decimal_mark(frame: "pandas.DataFrame") -> str:
-    """The decimal mark of the numbers in a table's text columns: a comma if only a comma can be meant."""
-    values = (value for column in _texts(frame).values() for value in column.dropna().unique()[:_SAMPLE])
-    marks = [_mark(value) for value in values if isinstance(value, str)]
-    return "," if marks.count(",") > marks.count(".") else "."
-
-
-def _mark(text: str) -> str | None:
-    """The decimal mark of a number, ``None`` if the text is not a number or may be read with either mark."""
-    readable = [mark for mark in ",." if number_of(text, mark) is not None]
-    if len(readable) == 1:
-        return readable[0] if readable[0] in text else None
-    # "0,123" can be a thousand only with a decimal point, and nobody writes a leading zero there.
-    leading = re.match(r"\D*0([,.])", text)
-    return leading[1] if leading else None
+    """The decimal mark with which more values of a table's text columns are numbers."""
+    values = [value for column in _texts(frame).values() for value in column.dropna().unique()[:_SAMPLE]]
+    texts = [value for value in values if isinstance(value, str)]
+    readable = {mark: sum(number_of(text, mark) is not None for text in texts) for mark in ".,"}
+    return max(readable, key=lambda mark: readable[mark])
 
 
 def clean(frame: "pandas.DataFrame") -> tuple["pandas.DataFrame", list[str]]:
@@ -116,14 +83,11 @@ def clean(frame: "pandas.DataFrame") -> tuple["pandas.DataFrame", list[str]]:
             missing.setdefault(", ".join(map(repr, marks)), []).append(name)
         numbers, others = _numbers(column, decimal)
         if numbers is not None:
-            written = (value for value in column.dropna() if value not in others and not _is_plain(value))
-            converted += [f"{name!r} (such as {example!r})" for example in [*written][:1]]
+            written = column[~column.isin(others)].dropna()
+            converted.append(f"{name!r} (such as {written.iloc[0]!r})")
             if others:
-                count = int(column.isin(others).sum())
-                notes.append(
-                    f"{name!r} is nearly all numbers: {count} other values, such as {others[0]!r}, count as "
-                    "missing"
-                )
+                count = f"{int(column.isin(others).sum())} other values, such as {others[0]!r},"
+                notes.append(f"{name!r} is nearly all numbers: {count} count as missing")
         changed[name] = column if numbers is None else numbers
     notes += [f"{marks} counts as missing in {listed(names)}" for marks, names in missing.items()]
     if converted:
@@ -156,9 +120,7 @@ def _numbers(column: "pandas.Series", decimal: str) -> tuple["pandas.Series | No
     values = column.dropna()
     known = {value: _number(value, decimal) for value in values.unique()}
     others = [value for value, number in known.items() if number is None]
-    marks = [value for value in others if str(value).strip().lower() in _MISSING_NUMBERS]
-    readable = len(values) - int(values.isin(others).sum())
-    if readable == 0 or readable < _SHARE * (len(values) - int(values.isin(marks).sum())):
+    if not known or values.isin(others).mean() > 1.0 - _SHARE:
         return None, []
     numbers = {value: np.nan if number is None else number for value, number in known.items()}
     return column.map(numbers).astype(np.float64), others
@@ -170,11 +132,6 @@ def _number(value: Any, decimal: str) -> float | None:
     if isinstance(value, (int, float, np.number)) and not isinstance(value, bool):
         return float(str(value))  # infinite if it is too large
     return None
-
-
-def _is_plain(value: Any) -> bool:
-    """Whether a number is written as a program writes it."""
-    return not isinstance(value, str) or _PLAIN.fullmatch(value.strip()) is not None
 
 
 def _finite(frame: "pandas.DataFrame", notes: list[str]) -> "pandas.DataFrame":

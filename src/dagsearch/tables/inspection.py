@@ -1,4 +1,4 @@
-"""Columns that are poor features for any estimator: identifiers, dates, free text, leaks of the target."""
+"""Columns that are poor features for any estimator: identifiers, free text, leaks of the target."""
 
 import re
 from itertools import pairwise
@@ -14,12 +14,8 @@ if TYPE_CHECKING:
 
 # Fewer rows say nothing about what a column is, fewer rows of a class nothing about leaks.
 _MIN_ROWS, _MIN_OF_CLASS = 20, 10
-# Values of a column that are looked at.
-_SAMPLE = 1000
-# Share of the values that must look like a date, be unlike all others, or lie without gaps.
-_NEARLY_ALL = 0.95
-# Free text: mean number of words, and share of the rows whose text is unlike all others.
-_WORDS, _DISTINCT_TEXTS = 4, 0.5
+# Share of the values up to the largest that identifiers cover; of different texts that are no categories.
+_WITHOUT_GAPS, _DISTINCT_TEXTS = 0.95, 0.5
 # Score of one column, R² or AUC, from which on it counts as a suspected leak.
 _LEAK = 0.99
 # The squared rank correlation that it then has at least; a single outlier can make R² large.
@@ -27,15 +23,12 @@ _ORDERED = 0.9
 _ID_NAME = re.compile(
     r"(?i:(.*[_\s.-])?(id|uuid|guid|key|index|idx|no|nr|number|rownames?)|unnamed: \d+)|.*[a-z]I[dD]"
 )
-_DATE = re.compile(
-    r"\d{1,4}([-/.])\d{1,2}\1\d{1,4}([T ].*)?"  # 2024-01-31T12:00, 31.1.2024
-    r"|\d{1,2}[ -][A-Za-z]{3,9}[ ,-]+\d{2,4}.*"  # 31 January 2024
-    r"|[A-Za-z]{3,9} \d{1,2},? \d{4}.*"  # January 31, 2024
-)
 
 
 def suspicion(column: "pandas.Series") -> str | None:
-    """Why a column is a doubtful feature: ``dates``, ``free text``, ``identifiers``, or ``None``.
+    """Why a column is a doubtful feature; ``None`` if it is not.
+
+    Numbers may be identifiers. Texts that are mostly different may be that, dates or free text.
 
     Parameters
     ----------
@@ -43,33 +36,12 @@ def suspicion(column: "pandas.Series") -> str | None:
         Numbers or text; all rows of the table.
     """
     values = column.dropna()
-    if _are_dates(values):
-        return "dates"
     if len(values) < _MIN_ROWS:
         return None
-    if not is_text(column) and str(column.dtype) != "category":
-        return "identifiers" if _are_identifiers(column, str(column.name)) else None
-    distinct = values.nunique() / len(values)
-    words = values.iloc[:_SAMPLE].map(lambda value: len(str(value).split())).mean()
-    if words >= _WORDS and distinct >= _DISTINCT_TEXTS:
-        return "free text"
-    return "identifiers" if distinct >= _NEARLY_ALL else None
-
-
-def _are_dates(values: "pandas.Series") -> bool:
-    """Whether values are times, or are written like dates."""
-    import pandas
-
-    if values.dtype.kind == "M":
-        return True
-    sample = values.iloc[:_SAMPLE]
-    if values.dtype.kind in "iu" and sample.between(19000101, 21001231).all():
-        dates = pandas.to_datetime(sample.astype(str), format="%Y%m%d", errors="coerce").notna()
-    elif is_text(values):
-        dates = sample.astype(str).str.strip().str.fullmatch(_DATE)
-    else:
-        return False
-    return bool(len(sample)) and bool(dates.mean() >= _NEARLY_ALL)
+    if is_text(column) or str(column.dtype) == "category":
+        differ = values.nunique() >= _DISTINCT_TEXTS * len(values)
+        return "identifiers, dates or free text" if differ else None
+    return "identifiers" if _are_identifiers(column, str(column.name)) else None
 
 
 def _are_identifiers(column: "pandas.Series", name: str) -> bool:
@@ -79,7 +51,7 @@ def _are_identifiers(column: "pandas.Series", name: str) -> bool:
     values = column.to_numpy(dtype=np.float64)
     if not np.all(values == np.round(values)) or len(np.unique(values)) < len(values):
         return False
-    counts = len(values) >= _NEARLY_ALL * (np.ptp(values) + 1.0) or len(set(np.diff(values))) == 1
+    counts = len(values) >= _WITHOUT_GAPS * (np.ptp(values) + 1.0) or len(set(np.diff(values))) == 1
     return counts or _ID_NAME.fullmatch(name) is not None
 
 

@@ -1,19 +1,15 @@
 """Tables from files: encoding, separator and decimal mark are detected."""
 
-import bz2
 import csv
 import gzip
 import io
 import itertools
-import lzma
 import sys
 import warnings
-import zlib
-from collections import Counter
 from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from dagsearch.tables.clean import clean, decimal_mark
 
@@ -27,7 +23,6 @@ MAX_BYTES = 1_000_000_000
 MAX_CELLS = 100_000_000
 """Largest number of rows times columns."""
 _TEXT = (".csv", ".tsv", ".tab", ".txt", ".dat", ".data")
-_COMPRESSED: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 # Missing without a note; other marks of missing values are noted.
 _MISSING = ["", "NA", "NaN", "nan", "NULL", "null"]
 _SEPARATORS = (",", ";", "\t", "|")
@@ -39,18 +34,7 @@ class TableError(ValueError):
     """The table cannot be used."""
 
 
-class ReadTable(NamedTuple):
-    """A table as it was read."""
-
-    frame: "pandas.DataFrame"
-    """Its columns."""
-    notes: list[str]
-    """What was detected or converted."""
-    repeated: frozenset[str]
-    """Names that several columns of the file have; in the frame, a number tells them apart."""
-
-
-def read_table(path: Path) -> ReadTable:
+def read_table(path: Path) -> tuple["pandas.DataFrame", list[str]]:
     """Read a table from a CSV, TSV, Excel or Parquet file, or from standard input; text may be compressed.
 
     Text that is written like a number becomes a number, and marks of missing values become missing.
@@ -59,11 +43,16 @@ def read_table(path: Path) -> ReadTable:
     ----------
     path : Path
         The file; ``-`` for standard input.
+
+    Returns
+    -------
+    frame : pandas.DataFrame
+        Its columns.
+    notes : list of str
+        What was detected or converted.
     """
-    try:
-        import pandas
-    except ModuleNotFoundError as error:
-        raise ModuleNotFoundError("reading tables needs pandas: pip install 'dagsearch[select]'") from error
+    import pandas
+
     notes: list[str] = []
     name = "standard input" if str(path) == INPUT else str(path)
     frame, header = _read(path, name, notes)
@@ -73,16 +62,18 @@ def read_table(path: Path) -> ReadTable:
         own.strip() if isinstance(own, str) and own.strip() else str(column)
         for own, column in zip(header, frame.columns, strict=True)
     ]
-    frame.columns = pandas.Index(_distinct(names))
+    frame.columns = pandas.Index(names)
+    if not frame.columns.is_unique:
+        repeated = frame.columns[frame.columns.duplicated()][0]
+        raise TableError(f"{name}: several columns are named {repeated!r}; rename all but one")
     frame, converted = clean(frame)
-    repeated = frozenset(column for column, count in Counter(names).items() if count > 1)
-    return ReadTable(frame, notes + converted, repeated)
+    return frame, notes + converted
 
 
 def _read(path: Path, name: str, notes: list[str]) -> tuple["pandas.DataFrame", Sequence[Any]]:
     """The table, and its header as it is in the file."""
     suffixes = [suffix.lower() for suffix in path.suffixes]
-    kind = next((suffix for suffix in reversed(suffixes) if suffix not in _COMPRESSED), "")
+    kind = next((suffix for suffix in reversed(suffixes) if suffix != ".gz"), "")
     if str(path) != INPUT:
         if kind not in (*_TEXT, ".parquet", ".xlsx", ".xlsm"):
             raise TableError(f"{name}: a table must be a .csv, .csv.gz, .tsv, .xlsx or .parquet file")
@@ -95,11 +86,7 @@ def _read(path: Path, name: str, notes: list[str]) -> tuple["pandas.DataFrame", 
         if kind in (".xlsx", ".xlsm"):
             return _workbook(content, notes)
         return _text(_decoded(content, notes), notes)
-    except ImportError as error:
-        raise ModuleNotFoundError(
-            f"reading {kind} needs {error.name}: pip install 'dagsearch[select]'"
-        ) from error
-    except MemoryError:
+    except (ImportError, MemoryError):
         raise
     except Exception as error:  # a damaged file may fail anywhere in pandas, openpyxl or pyarrow
         reason = str(error).strip() or type(error).__name__
@@ -108,11 +95,11 @@ def _read(path: Path, name: str, notes: list[str]) -> tuple["pandas.DataFrame", 
 
 def _content(path: Path, name: str) -> bytes:
     """The bytes of a file, decompressed; no more are read than are allowed."""
-    opened = _COMPRESSED.get(path.suffix.lower(), open)
+    opened: Any = gzip.open if path.suffix.lower() == ".gz" else open
     try:
         with nullcontext(sys.stdin.buffer) if str(path) == INPUT else opened(path, "rb") as file:
             content: bytes = file.read(MAX_BYTES + 1)
-    except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
+    except (OSError, EOFError) as error:
         raise TableError(f"{name} cannot be read: {error}") from error
     if len(content) > MAX_BYTES:
         raise TableError(f"{name} has more than {MAX_BYTES:,} bytes: reduce its rows or columns")
@@ -153,12 +140,8 @@ def _decoded(content: bytes, notes: list[str]) -> str:
 
 
 def _text(text: str, notes: list[str]) -> tuple["pandas.DataFrame", Sequence[Any]]:
-    first, _, rest = text.partition("\n")
-    sep = None
-    if first.strip().lower().startswith("sep=") and len(first.strip()) == 5:  # written by Excel
-        sep, text = first.strip()[-1], rest
     lines = [line for line in itertools.islice(io.StringIO(text), _SAMPLE_LINES) if line.strip()]
-    sep = sep or separator(lines)
+    sep = separator(lines)
     frame = _parsed(text, lines, sep, ".")
     if sep != "," and decimal_mark(frame) == ",":
         notes.append("numbers are written with a decimal comma")
@@ -166,8 +149,7 @@ def _text(text: str, notes: list[str]) -> tuple["pandas.DataFrame", Sequence[Any
     if not hasattr(frame.index, "step"):  # R writes no name for the column of row names
         notes.append("rows have one field more than the header: the first field is taken as the row's name")
         frame = frame.reset_index(drop=True)
-    reader = csv.reader(lines, delimiter=sep[-1], skipinitialspace=True)
-    header = next(reader) if len(sep) == 1 else lines[0].split()
+    header = next(csv.reader(lines, delimiter=sep, skipinitialspace=True))
     return frame, header if len(header) == frame.shape[1] else list(frame.columns)
 
 
@@ -186,18 +168,14 @@ def separator(lines: list[str]) -> str:
         if widths and widths[0] > 1:
             same = sum(width in (widths[0], widths[0] + 1) for width in widths) / len(widths)
             ratings.append((round(same, 2), widths[0], candidate))
-    if ratings:
-        return max(ratings)[2]
-    spaced = {len(line.split()) for line in lines}
-    return r"\s+" if len(spaced) == 1 and spaced.pop() > 1 else ","
+    return max(ratings)[2] if ratings else ","
 
 
 def _parsed(text: str, lines: list[str], sep: str, decimal: str) -> "pandas.DataFrame":
     import pandas
 
     settings: dict[str, Any] = {"sep": sep, "decimal": decimal, "skipinitialspace": True}
-    settings |= {"keep_default_na": False, "na_values": _MISSING}
-    settings |= {"engine": "python"} if len(sep) > 1 else {"low_memory": False}
+    settings |= {"keep_default_na": False, "na_values": _MISSING, "low_memory": False}
     ends = [line.rstrip("\r\n").endswith(sep) for line in lines]
     if len(ends) > 1 and all(ends[1:]) and not ends[0]:  # a separator too many at the end of each row
         settings["index_col"] = False
@@ -205,16 +183,3 @@ def _parsed(text: str, lines: list[str], sep: str, decimal: str) -> "pandas.Data
         warnings.simplefilter("ignore", pandas.errors.ParserWarning)
         frame: pandas.DataFrame = pandas.read_csv(io.StringIO(text), **settings)
         return frame
-
-
-def _distinct(names: list[str]) -> list[str]:
-    """The names, with a number after those that were there before, as pandas does.
-
-    >>> _distinct(["a", "a", "a.1", "b"])
-    ['a', 'a.1', 'a.1.1', 'b']
-    """
-    found: dict[str, None] = {}
-    for name in names:
-        candidates = (f"{name}.{number}" if number else name for number in itertools.count())
-        found[next(candidate for candidate in candidates if candidate not in found)] = None
-    return list(found)

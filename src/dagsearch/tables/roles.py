@@ -1,6 +1,6 @@
 """Tables prepared for feature selection: which column is the target, which can be features."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
@@ -12,7 +12,7 @@ from dagsearch._internal.hints import did_you_mean
 from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.tables.clean import is_hashable, is_text, listed
 from dagsearch.tables.inspection import leaks, suspicion
-from dagsearch.tables.read import ReadTable, TableError, read_table
+from dagsearch.tables.read import TableError, read_table
 
 if TYPE_CHECKING:
     import pandas
@@ -94,49 +94,42 @@ def load_table(
     Table
         Features and target.
     """
-    read = read_table(Path(path))
+    whole, notes = read_table(Path(path))
     given = {"target": target, "group": group, "time": time, "weight": weight}
     roles = {role: name for role, name in given.items() if name is not None}
-    _check_names(read, roles, keep)
-    notes = list(read.notes)
-    frame = _complete_rows(read.frame, roles, notes)
+    _check_names(list(whole.columns), roles, keep)
+    frame = _complete_rows(whole, roles, notes)
     values, classes = _target(frame[target], classification, notes)
     candidates = [name for name in frame.columns if name not in roles.values()]
-    excluded = _excluded(read.frame[candidates], frame, keep, notes)
+    excluded = _excluded(whole[candidates], frame, keep, notes)
     features = frame[[name for name in candidates if name not in excluded]]
     if features.shape[1] < 2:
-        columns = f"{features.shape[1]} column{'s' if features.shape[1] != 1 else ''}"
-        raise TableError(f"the table has {columns} to choose from besides the target; {'; '.join(notes)}")
+        reasons = [note for note in notes if note.startswith("excluded")]
+        few = f"too few columns to choose from besides the target: {features.shape[1]}"
+        raise TableError("; ".join([few, *reasons]))
     allowed = features.drop(columns=[name for name in forbidden if name in features])
     leaking = leaks(allowed, values, bool(classes))
     if leaking:
-        notes.insert(0, leak_note(leaking, bool(classes)))
+        score = "AUC" if classes else "R²"
+        shown = listed([f"{name!r} ({score} {value:.4f})" for name, value in leaking.items()], str)
+        notes.insert(
+            0,
+            f"suspected leak: one column alone predicts the target almost perfectly: {shown}. If it is known "
+            "only after the target, forbid it (--forbidden)",
+        )
     groups = None if group is None else frame[group]
     weights = None if weight is None else _weights(frame[weight])
     return Table(features, values, classes, groups, weights, notes, excluded, leaking)
 
 
-def leak_note(leaking: Mapping[str, float], classification: bool) -> str:
-    """A warning about columns that predict the target almost perfectly by themselves."""
-    score = "AUC" if classification else "R²"
-    shown = [f"{name!r} ({score} {value:.4f})" for name, value in leaking.items()]
-    return (
-        f"suspected leak: one column alone predicts the target almost perfectly: {listed(shown, str)}. If "
-        "it is known only after the target, forbid it (--forbidden)"
-    )
-
-
-def _check_names(read: ReadTable, roles: Mapping[str, str], keep: Collection[str]) -> None:
-    """Refuse names that the table does not have or has twice, and columns with two roles."""
-    names = list(read.frame.columns)
+def _check_names(names: Sequence[str], roles: Mapping[str, str], keep: Collection[str]) -> None:
+    """Refuse names that the table does not have, and columns with two roles."""
     options = {role: "--target" if role == "target" else f"--{role}-column" for role in roles}
     given = [(options[role], name) for role, name in roles.items()]
     for number, (option, name) in enumerate([*given, *(("--keep", name) for name in keep)]):
         if name not in names:
             advice = did_you_mean(name, names, f"columns are {listed(names)}")
             raise TableError(f"{option}: there is no column {name!r}; {advice}")
-        if name in read.repeated:
-            raise TableError(f"{option}: several columns are named {name!r}; rename all but one")
         used = [other for other, same in given[:number] if same == name]
         if used:
             raise TableError(f"{option}: the column {name!r} is already used by {used[0]}")
@@ -151,7 +144,7 @@ def _complete_rows(
             notes.append(f"{int(missing.sum())} rows without a {role} were excluded")
             frame = frame[~missing]
     if len(frame) < 4:
-        raise TableError(f"the table has {len(frame)} rows with a target: too few to select features")
+        raise TableError(f"too few rows with a target: {len(frame)}; at least 4 are needed")
     if "time" in roles:
         frame = frame.iloc[np.argsort(_times(frame[roles["time"]]), kind="stable")]
     return frame

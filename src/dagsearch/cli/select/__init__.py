@@ -2,12 +2,12 @@
 
 import argparse
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Any
 
-from dagsearch.cli.common import Commands, add_seed, add_storage, check_folder, failed, positive
-from dagsearch.errors import DagSearchError
+from dagsearch.cli.common import Commands, add_seed, add_storage, positive
 
 _FILES = ("result.json", "history.csv", "report.html")
 
@@ -17,6 +17,7 @@ def add_parser(commands: Commands) -> None:
     select = commands.add_parser(
         "select",
         help="choose the columns of a table from which an estimator predicts best",
+        usage="dagsearch select DATA --target COLUMN [OPTION ...]",
         description=(
             "Choose the columns of a table from which an estimator predicts the target best, by "
             "cross-validation. Prints the chosen columns and compares their score with that of no columns, "
@@ -115,32 +116,29 @@ def _share(text: str) -> float:
 
 def run(options: argparse.Namespace) -> int:
     """Select, print what was found, and write the report; returns the exit code."""
-    try:
-        import dagsearch.sklearn  # noqa: F401 says what to install where scikit-learn is missing
-        from dagsearch.cli.select.summary import summary
-        from dagsearch.cli.select.task import select
+    from dagsearch.cli.select.summary import summary
+    from dagsearch.cli.select.task import select
 
-        if options.out is not None:
-            _check_replaceable(options.out)
+    if options.out is not None:
+        _check_replaceable(options.out)
+    try:
         report, interrupted = select(options)
     except KeyboardInterrupt:
         return _interrupted(options)
-    except (DagSearchError, ModuleNotFoundError, ValueError, OSError) as error:
-        return failed("select", error)
-    code, written = 0, list[Path]()
     try:
         written = [] if options.out is None else report.write(options.out)
-    except OSError as error:  # what was found is printed all the same
-        code = failed("select", error)
-    print(summary(report))
+    finally:  # what was found is printed even if it cannot be written
+        print(summary(report))
     if written:
         print("", "wrote", *(f"  {path}" for path in written), sep="\n")
-    return _interrupted(options) if interrupted else code
+    return _interrupted(options) if interrupted else 0
 
 
 def _check_replaceable(folder: Path) -> None:
-    """Raise ``OSError`` unless the folder can be written to and has no such files but those of a report."""
-    check_folder(folder)
+    """Create the folder; raise ``OSError`` if it is not writable or has such files of another origin."""
+    folder.mkdir(parents=True, exist_ok=True)
+    if not os.access(folder, os.W_OK):
+        raise PermissionError(f"--out: no files can be written to the folder {folder}")
     there = [name for name in _FILES if (folder / name).exists()]
     try:
         ours = not there or "dagsearch" in json.loads((folder / _FILES[0]).read_bytes())

@@ -22,7 +22,7 @@ from sklearn.model_selection import (
 from sklearn.utils import all_estimators
 
 from dagsearch._internal.hints import did_you_mean
-from dagsearch.cli.imports import imported
+from dagsearch.cli.common import imported
 from dagsearch.selection.arguments import check_scorer_name
 from dagsearch.tables import Table, TableError, prepared
 from dagsearch.tables.clean import is_prepared
@@ -48,8 +48,7 @@ def estimator_for(text: str, seed: int) -> Any:
         if inspect.isclass(found):
             seeded = "random_state" in inspect.signature(found).parameters
             return prepared(found(**({"random_state": seed} if seeded else {}) | settings))
-        made = found if hasattr(found, "fit") or not callable(found) else found()
-        return clone(made).set_params(**settings)
+        return clone(found).set_params(**settings)
     except Exception as error:  # the estimator is the user's
         reason = f"{type(error).__name__}: {error}"
         raise TableError(f"--estimator {text}: this does not make an estimator ({reason})") from error
@@ -90,22 +89,11 @@ def _imported(option: str, path: str) -> Any:
         raise TableError(f"--{option} {path}: it cannot be imported ({reason})") from error
 
 
-def constructor(model: Any) -> str:
-    """The call of the model's class, with the parameters that are not its defaults."""
-    defaults = inspect.signature(type(model)).parameters
-    given = [
-        f"{name}={value!r}"
-        for name, value in model.get_params(deep=False).items()
-        if name not in defaults or repr(value) != repr(defaults[name].default)
-    ]
-    return f"{type(model).__name__}({', '.join(given)})"
-
-
 def described(estimator: Any) -> str:
     """The estimator as text; the preparation that every class gets is only mentioned."""
-    if is_prepared(estimator):
-        return f"{constructor(estimator.steps[1][1])}, after imputing, scaling and encoding"
-    return " ".join(str(estimator).split())
+    text = str(estimator[-1] if is_prepared(estimator) else estimator)
+    after = ", after imputing, scaling and encoding" if is_prepared(estimator) else ""
+    return " ".join(text.split()) + after
 
 
 def scoring_for(name: str | None, table: Table, estimator: Any, notes: list[str]) -> str:
@@ -124,10 +112,7 @@ def scoring_for(name: str | None, table: Table, estimator: Any, notes: list[str]
         name = name or better
     if name is None:
         return "accuracy" if table.classes else "r2"
-    try:
-        check_scorer_name("--scoring", name)
-    except ValueError as error:
-        raise TableError(str(error)) from error
+    check_scorer_name("--scoring", name)
     trivial = DummyClassifier(strategy="prior") if table.classes else DummyRegressor()
     data = np.zeros((len(table.target), 1))
     try:
@@ -145,14 +130,9 @@ def splitter_for(cv: int | str, table: Table, in_time: bool, seed: int) -> Any:
     """The splitter: at an import path, or with a number of folds that respect time, groups and classes."""
     if isinstance(cv, str):
         found = _imported("cv", cv)
-        try:
-            made = found() if callable(found) and not hasattr(type(found), "split") else found
-        except Exception as error:  # a user's script may fail in any way
-            reason = f"{type(error).__name__}: {error}"
-            raise TableError(f"--cv {cv}: it cannot be called ({reason})") from error
-        if not callable(getattr(made, "split", None)):
+        if not callable(getattr(found, "split", None)):
             raise TableError(f"--cv {cv}: it is not a splitter: it has no method split")
-        return made
+        return found() if inspect.isclass(found) else found
     if in_time:
         return TimeSeriesSplit(cv)
     if table.groups is None:

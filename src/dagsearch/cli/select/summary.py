@@ -45,18 +45,20 @@ def _scores(content: Mapping[str, Any]) -> list[str]:
     """The score of the chosen features, then the scores they are compared with."""
     found = content["result"]
     own = {"name": "chosen", "features": len(found["features"]), "interval": found["score_interval"]}
-    own |= {name: found[name] for name in ("score", "holdout_score", "holdout_interval")}
+    own |= {name: found[name] for name in ("score", "expected_score", "holdout_score", "holdout_interval")}
     rows = [own, *content["comparisons"]]
     width = max(len(row["name"]) for row in rows)
-    lines = [f"{'':{width}}  features  cross-validated  expected (90 % CI)  hold-out (90 % CI)"]
+    lines = [f"{'':{width}}  features  cross-validated  {'expected (90 % CI)':25}  hold-out (90 % CI)"]
     for row in rows:
-        held = " ".join([_number(row["holdout_score"]), _interval(row["holdout_interval"])])
-        expected = _interval(row["interval"]).strip("()")
-        line = (
-            f"{row['name']:{width}}  {row['features']:8}  {_number(row['score']):>15}  {expected:18}  {held}"
-        )
-        lines.append(line.rstrip())
+        expected = _estimate(row.get("expected_score"), row["interval"])
+        held = _estimate(row["holdout_score"], row["holdout_interval"])
+        scores = f"{_number(row['score']):>15}  {expected:25}  {held}"
+        lines.append(f"{row['name']:{width}}  {row['features']:8}  {scores}".rstrip())
     return lines
+
+
+def _estimate(value: float | None, interval: Sequence[float | None] | None) -> str:
+    return f"{_number(value)} {_interval(interval)}".rstrip()
 
 
 def _interval(interval: Sequence[float | None] | None) -> str:

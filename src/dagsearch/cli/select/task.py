@@ -16,7 +16,6 @@ from sklearn.utils.validation import has_fit_parameter
 
 from dagsearch.cli.common import printable
 from dagsearch.cli.select.models import (
-    constructor,
     default_estimator,
     described,
     estimator_for,
@@ -24,7 +23,7 @@ from dagsearch.cli.select.models import (
     scoring_for,
     splitter_for,
 )
-from dagsearch.selection.arguments import SizeWarning, last_step, weight_params
+from dagsearch.selection.arguments import SizeWarning, weight_params
 from dagsearch.selection.estimate import baseline_score
 from dagsearch.selection.rankings import numbers
 from dagsearch.selection.record import Scored
@@ -32,7 +31,6 @@ from dagsearch.selection.report import Comparison, Holdout, SelectionReport
 from dagsearch.selection.scoring import SubsetScorer, heldout_interval, quiet
 from dagsearch.sklearn import DAGSearchSelector
 from dagsearch.tables import Table, TableError, load_table
-from dagsearch.tables.clean import is_prepared
 from dagsearch.tables.read import INPUT
 
 
@@ -107,17 +105,26 @@ def select(options: argparse.Namespace) -> tuple[SelectionReport, bool]:
     kinds = (UserWarning, SizeWarning)  # the report states the others itself
     own = [str(one.message) for one in caught if one.category in kinds]
     cautions = [text.replace("n_features_to_select=", "--k ") for text in dict.fromkeys(own)]
-    names = selector.get_feature_names_out().tolist()
+    held = task.held_out(np.flatnonzero(selector.support_).tolist())
+    cautions += _surprise(held, selector.score_interval_)
     report = selector.report(
         _settings(task, options),
         others,
-        task.held_out(np.flatnonzero(selector.support_).tolist()),
+        held,
         task.notes,
-        _code(options, task, names),
         leaks=list(task.table.leaking),
         warnings=cautions,
     )
     return report, interrupted
+
+
+def _surprise(held: Holdout | None, expected: Sequence[float]) -> list[str]:
+    """A warning if the score on held-out rows is not as expected."""
+    if held is None or held.score is None or expected[0] <= held.score <= expected[1]:
+        return []
+    side = "below" if held.score < expected[0] else "above"
+    interval = f"{expected[0]:.4f} to {expected[1]:.4f}"
+    return [f"the hold-out score {held.score:.4f} is {side} the expected 90 % interval, {interval}"]
 
 
 def task_for(options: argparse.Namespace) -> Task:
@@ -255,28 +262,3 @@ def _settings(task: Task, options: argparse.Namespace) -> dict[str, Any]:
         "seed": options.seed,
     }
     return {name: value for name, value in found.items() if value is not None}
-
-
-def _code(options: argparse.Namespace, task: Task, names: Sequence[str]) -> str | None:
-    """Code that reads the table as the command did, and fits the estimator on the chosen columns."""
-    if not is_prepared(task.estimator):
-        return None
-    model = task.estimator[-1]
-    module = ".".join(part for part in type(model).__module__.split(".") if not part.startswith("_"))
-    path = "table.csv" if options.data == INPUT else options.data
-    keep = [name for name in names if name in [*options.keep, *options.fixed]]
-    arguments = [repr(path), repr(options.target)]
-    arguments += [f"classification={bool(task.table.classes)}"] if options.estimator else []
-    arguments += [f"weight={options.weight_column!r}"] if options.weight_column else []
-    arguments += [f"keep={keep!r}"] if keep else []
-    weights = f", {last_step(task.estimator)}sample_weight=table.weights" if options.weight_column else ""
-    return "\n".join(
-        [
-            "from dagsearch.tables import load_table, prepared",
-            f"from {module} import {type(model).__name__}",
-            "",
-            f"table = load_table({', '.join(arguments)})",
-            f"features = {list(names)!r}",
-            f"model = prepared({constructor(model)}).fit(table.features[features], table.target{weights})",
-        ]
-    )
