@@ -373,19 +373,6 @@ def test_a_table_without_signal_gets_no_word_of_certainty(select):
     assert told >= 3
 
 
-def test_the_code_to_copy_runs_and_fits_the_chosen_columns(select, folder):
-    code, out, _ = select("--out", "out", "--estimator", "SVC(C=2)", target="kind")
-    assert code == 0
-    code = result()["code"]
-    assert "\n".join(f"    {line}".rstrip() for line in code.splitlines()) in out
-    namespace = {}
-    exec(code, namespace)
-    model, table = namespace["model"], namespace["table"]
-    assert model.steps[1][1].C == 2
-    assert list(model.feature_names_in_) == result()["result"]["features"]
-    assert model.score(table.features[namespace["features"]], table.target) > 0.8
-
-
 # Rows -------------------------------------------------------------------------------------------------
 
 SPLITS = """
