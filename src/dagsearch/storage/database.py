@@ -35,6 +35,8 @@ T = TypeVar("T")
 _BUSY, _TRIES = 20.0, 4
 # Number of events that are read at once.
 _CHUNK = 2_000
+# Bytes of the smallest page of SQLite.
+_SMALLEST = 512
 # File systems of other machines, on which SQLite does not lock reliably.
 _NETWORK = frozenset(
     ["nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ceph", "lustre", "gpfs", "beegfs", "fuse.sshfs"]
@@ -350,6 +352,8 @@ class SQLite(Database):
         super().__init__(str(path), write)
 
     def _connect(self) -> Any:
+        if self._path.exists() and 0 < self._path.stat().st_size < _SMALLEST:  # SQLite takes it for empty
+            raise sqlite3.DatabaseError("not a database of dagsearch")
         where = f"{self._path.as_uri()}?mode={'rwc' if self._write_allowed else 'ro'}"
         connection = sqlite3.connect(
             where, timeout=_BUSY, isolation_level=None, check_same_thread=False, uri=True
