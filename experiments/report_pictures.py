@@ -23,7 +23,7 @@ PARTS = {
     "headline": (1100, "#headline"),
     "warnings": (1100, "#warnings"),
     "sizes": (700, "#sizes"),
-    "inclusion": (700, "#inclusion"),
+    "importances": (700, "#effects"),
     "phone": (390, "#comparisons"),
 }
 """Width of the screen and part of the page, by the picture's name."""

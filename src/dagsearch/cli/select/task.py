@@ -119,12 +119,11 @@ def select(options: argparse.Namespace) -> tuple[SelectionReport, bool]:
 
 
 def _surprise(held: Holdout | None, expected: Sequence[float]) -> list[str]:
-    """A warning if the score on held-out rows is not as expected."""
-    if held is None or held.score is None or expected[0] <= held.score <= expected[1]:
+    """A warning if the score on held-out rows is worse than expected, beyond the error of either."""
+    if held is None or held.score is None or held.interval is None or held.interval[1] >= expected[0]:
         return []
-    side = "below" if held.score < expected[0] else "above"
     interval = f"{expected[0]:.4f} to {expected[1]:.4f}"
-    return [f"the hold-out score {held.score:.4f} is {side} the expected 90 % interval, {interval}"]
+    return [f"the hold-out score {held.score:.4f} is below the expected 90 % interval, {interval}"]
 
 
 def task_for(options: argparse.Namespace) -> Task:
