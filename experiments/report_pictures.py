@@ -21,7 +21,6 @@ COMMAND = (
 )
 PARTS = {
     "headline": (1100, "#headline"),
-    "warnings": (1100, "#warnings"),
     "sizes": (700, "#sizes"),
     "importances": (700, "#effects"),
     "phone": (390, "#comparisons"),
