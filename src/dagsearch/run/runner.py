@@ -230,8 +230,10 @@ class Runner(Generic[T]):
 
     def _most_to_gain(self) -> float | None:
         """Upper limit of the forecast for the rest of the budget, less the best reward."""
-        ahead, best = self._search.forecast(max(1, round(self._left))), self._search.data.best
-        return None if ahead is None or best is None else ahead.high - best.reward
+        if (best := self._search.data.best) is None:
+            return None
+        ahead = self._search.forecast(max(1, round(self._left)))
+        return None if ahead is None else ahead.high - best.reward
 
     def _finish(self) -> None:
         """Take the evaluations that have ended; let the other leaves be asked for again."""

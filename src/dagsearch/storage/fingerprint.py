@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+# A digest within a text.
+_DIGEST = re.compile(r"\b[0-9a-f]{16,}\b")
+
 # Number of random leaves by which problems are compared.
 _LEAVES = 8
 
@@ -124,8 +127,9 @@ def check_same(header: Header, search: "Search", where: str) -> None:
 def _check_equal(what: str, then: Mapping[str, Any], now: Mapping[str, Any], where: str) -> None:
     for name in now:
         if name in then and then[name] != now[name]:
-            details = f"its {name} was {then[name]}, and is {now[name]}"
-            if name in ("identity", "leaves"):  # digests say nothing to a reader
+            was, found = (_DIGEST.sub("", str(one or "")).strip() for one in (then[name], now[name]))
+            details = f"its {name} was {was or 'not stated'}, and is {found or 'not stated'}"
+            if was == found:  # digests say nothing to a reader
                 details = "its choices or its data differ"
             raise StorageError(
                 f"{where} is the run of another {what} ({details}). Continue it with the same {what}. It was "
