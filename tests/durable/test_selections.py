@@ -295,11 +295,10 @@ def test_select_can_be_killed_shown_and_resumed(folder, capsys):
     command = [sys.executable, "-m", "dagsearch", *options(24, "run.db", *held)]
     with running(command, stdout=subprocess.DEVNULL) as process:
         wait_until(lambda: len((folder / "log").read_text().splitlines()) > 30, process)
-        assert main(["show", "run.db", "--json"]) == 0
-        shown = json.loads(capsys.readouterr().out)
-        assert shown["running"]
-        assert shown["budget"] == 24
-        assert shown["evaluations"] == 10
+        assert main(["show", "run.db"]) == 0
+        shown = capsys.readouterr().out
+        assert ", running" in shown
+        assert "10 of 24 evaluations" in shown
         process.kill()
         process.wait()
     assert main(["show", "run.db"]) == 0

@@ -1,6 +1,6 @@
 """How well Tic-Tac-Toe is played, beside OpenSpiel's searches.
 
-Shortened, every second to sixteenth position is looked at; all of them, with ``--long``, take some minutes.
+Shortened, every fourth to sixteenth position is looked at; all of them, with ``--long``, take some minutes.
 """
 
 import math
@@ -17,7 +17,7 @@ from experiments.paper.moves import openspiels_move, positions_that_matter, uct_
 
 @pytest.mark.slow
 @pytest.mark.long
-@pytest.mark.parametrize(("simulations", "theirs_overall", "every"), [(50, 0.945, 2), (200, 0.985, 4)])
+@pytest.mark.parametrize(("simulations", "theirs_overall", "every"), [(50, 0.945, 4), (200, 0.985, 16)])
 def test_uct_plays_as_well_as_openspiels(simulations, theirs_overall, every, minimax, long):
     game = ds.problems.TicTacToe(symmetric=False)
     value = minimax(game)
@@ -63,20 +63,12 @@ def test_tic_tac_toe_is_played_as_well_as_by_uct_with_a_solver(budget, least, mi
 
 @pytest.mark.slow
 @pytest.mark.long
-@pytest.mark.parametrize(
-    ("game", "least"), [("hex(board_size=5)", 0.5), ("breakthrough(rows=5,columns=5)", 0.4)]
-)
-def test_grave_and_rave_beat_uct_as_the_literature_has_it(game, least):
-    """Scores of 0.8 and more are expected in Hex and of 0.6 and more in Breakthrough: 40 games decide.
-
-    GRAVE is at least level with RAVE: 0.6 and more are expected, 0.4 is allowed.
-    """
-    for player, against, lowest in (
-        ("grave", "mcts", least),
-        ("rave", "mcts", least),
-        ("grave", "rave", 0.4),
-    ):
-        pairing = Pairing(game, player, against, 100, seed=5)
-        score = float(np.mean([play_game(pairing, number).value for number in range(40)]))
-        print(f"{game}: {player} against {against} {score:.3f}")
-        assert score > lowest
+def test_grave_and_rave_beat_uct_as_the_literature_has_it(long):
+    """In Hex and Breakthrough, 0.8 and 0.6 are expected; 40 games have an error of 0.08."""
+    games = {"hex(board_size=5)": ("grave", "rave"), "breakthrough(rows=5,columns=5)": ("grave",)}
+    for game, players in games.items() if long else [("hex(board_size=5)", ("grave",))]:
+        for player in players:
+            pairing = Pairing(game, player, "mcts", 100, seed=5)
+            score = float(np.mean([play_game(pairing, number).value for number in range(40)]))
+            print(f"{game}: {player} against UCT {score:.3f}")
+            assert score > (0.6 if game.startswith("hex") else 0.5)
