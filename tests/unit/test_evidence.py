@@ -191,25 +191,3 @@ def test_told_noise_is_kept_when_scores_are_made_anew():
         search.tell(leaf, float(sum(leaf)))
     assert search.belief(sure).g.variance < 1e-4
     assert search.belief(unsure).g.variance > 0.1
-
-
-def test_draws_of_hyperparameters_are_nowhere_wider_than_the_prior():
-    """Where the evidence is flat or convex, its curvature alone would allow any value."""
-    covariance = Near(np.arange(12.0)[:, None], scale=0.02, length=20.0, private=1.0)
-    rewards = 3.0 + 0.3 * np.random.default_rng(1).normal(size=12)  # far from what the prior expects
-    rows = covariance.represent(range(12))
-    observed = by_leaf(rows.__getitem__, list(range(12)), rewards, [None] * 12)
-    posterior = LogPosterior(covariance, FIXED, observed)
-    now, deviations = posterior.now, posterior.deviations
-
-    def loss(step):
-        return posterior.loss(now + deviations * step)[0]
-
-    units = 0.05 * np.eye(len(now))
-    curvature = [(loss(one) + loss(-one) - 2.0 * loss(0.0 * one)) / 0.05**2 for one in units]
-    assert min(curvature) < 0.0  # in units of the prior; else this tests nothing
-    drawn = Evidence().plausible(LogPosterior(covariance, FIXED, observed), 4_000, np.random.default_rng(0))
-    logs = np.log([[parameter.value for parameter in found.hyperparameters] for found, _ in drawn])
-    spread = np.cov(((logs - now) / deviations).T)
-    assert np.linalg.eigvalsh(spread).max() < 1.06  # the error of 4,000 draws
-    assert np.linalg.eigvalsh(spread).max() > 0.9

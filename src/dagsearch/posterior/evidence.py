@@ -34,8 +34,6 @@ FEWEST = 2
 """Number of distinct leaves below which there is nothing to learn from."""
 # A hyperparameter stays within this many prior deviations of its median.
 _REACH = 5.0
-# Step in the logarithms of hyperparameters by which the curvature of the evidence is measured.
-_STEP = 0.05
 
 
 class Observations(NamedTuple):
@@ -99,25 +97,6 @@ class Evidence:
             draws = [rng.standard_normal(len(posterior.now)) for _ in range(self.restarts)]
             starts += [posterior.medians + posterior.deviations * draw for draw in draws]
         return posterior.model(_smallest(posterior, starts, deadline))
-
-    def plausible(
-        self, posterior: "LogPosterior", count: int, rng: np.random.Generator
-    ) -> list[tuple[Covariance, float]]:
-        """Draws of covariance and noise: how far the rewards leave the hyperparameters open.
-
-        The posterior of their logarithms is approximated by a Gaussian around the present values, with the
-        curvature there (Laplace's approximation); it is nowhere wider than the prior.
-        """
-        if posterior.settled:
-            return [(posterior.covariance, posterior.noise.value)] * count
-        now, deviations = posterior.now, posterior.deviations
-        steps = _STEP * np.eye(len(now))
-        slopes = [posterior.loss(now + step)[1] - posterior.loss(now - step)[1] for step in steps]
-        curvature = np.array(slopes) / (2.0 * _STEP)
-        values, vectors = np.linalg.eigh(deviations[:, None] * (curvature + curvature.T) / 2.0 * deviations)
-        spread = deviations[:, None] * vectors / np.sqrt(np.maximum(values, 1.0))
-        draws = now + rng.standard_normal((count, len(now))) @ spread.T
-        return [posterior.model(logs) for logs in np.clip(draws, *posterior.bounds)]
 
 
 class LogPosterior:

@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from typing import Any, cast
 
 import numpy as np
@@ -284,17 +283,6 @@ class Posterior:
             lambda nodes: covariance.represent([states[node] for node in nodes]), *self._all_rewards()
         )
         return LogPosterior(covariance, noise, observed)
-
-    def plausible_models(self, count: int) -> list[JointScores]:
-        """Models of the same rewards, with hyperparameters that the rewards leave open."""
-        now = cast(JointScores, self.scores)
-        if self.evidence is None:
-            return [now]
-        models = []
-        for covariance, noise in self.evidence.plausible(self._log_posterior(now), count, shape_rng()):
-            with suppress(CovarianceError):  # by rounding: these values suit no computation
-                models.append(self._refitted(now, covariance, noise))
-        return models or [now]
 
     def _all_rewards(self) -> tuple[list[int], list[float], list[float | None]]:
         """Leaf, reward and noise of every reward told, in the model's units."""
