@@ -162,14 +162,14 @@ class Data:
 
     def good(self, first: Evaluation | None) -> list[Evaluation]:
         """The best evaluations of different leaves to which actions are known, after ``first``."""
-        ranked: dict[Hashable, Evaluation] = {}
+        ranked: dict[int, Evaluation] = {}
         for one in sorted(self.reached, key=attrgetter("reward"), reverse=True):  # of equal ones, the first
-            ranked.setdefault(self._key(one.leaf), one)
+            ranked.setdefault(one.row, one)
             if len(ranked) == _GOOD:
                 break
         if first is None or first.actions is None:
             return list(ranked.values())
-        ranked.pop(self._key(first.leaf), None)
+        ranked.pop(first.row, None)
         return [first, *ranked.values()]
 
     def clock(self) -> float:

@@ -1,7 +1,7 @@
 """Find the best subset: k of n items, or any number of them within a range."""
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from itertools import chain
+from itertools import chain, filterfalse
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -107,10 +107,13 @@ class Subsets(ListedProblem):
 
     def actions(self, state: Partial | Subset) -> Sequence[Any]:
         """The sizes if there are several, then the items that are left."""
-        if isinstance(state, Partial) and state.size is None:
-            return [Size(size) for size in self.sizes]
-        chosen = _chosen(state)
-        return [item for item in self._items if item not in chosen] if self._is_open(state) else []
+        if isinstance(state, Partial):
+            if state.size is None:
+                return [Size(size) for size in self.sizes]
+            state = state.chosen
+        elif self._sized or len(state) >= self.k:
+            return []
+        return list(filterfalse(state.__contains__, self._items))
 
     def step(self, state: Partial | Subset, action: Any) -> Partial | Subset:
         """The state with the size decided, or with an item more."""
@@ -164,16 +167,16 @@ class Subsets(ListedProblem):
     def codes(self, states: Sequence[Partial | Subset]) -> IntArray:
         """1 for an item that is chosen, 0 for one that is not, −1 where it is open; shape ``(states, n)``."""
         rows = np.zeros((len(states), self.n), dtype=np.int64)
-        rows[[self._is_open(state) for state in states]] = -1
-        sets = [_chosen(state) for state in states]
-        sizes = [len(chosen) for chosen in sets]
+        rows[list(map(self._is_open, states))] = -1
+        sets = list(map(_chosen, states))
+        sizes = list(map(len, sets))
         numbers = map(self._number.__getitem__, chain.from_iterable(sets))
         rows[np.repeat(np.arange(len(sets)), sizes), np.fromiter(numbers, np.int64, sum(sizes))] = 1
         return rows
 
     def leaf_of(self, codes: IntArray) -> Subset:
         """The subset with these codes."""
-        return frozenset([self._items[number] for number in np.flatnonzero(codes == 1).tolist()])
+        return frozenset(map(self._items.__getitem__, np.flatnonzero(codes == 1).tolist()))
 
     def encode(self, state: Partial | Subset) -> Any:
         """The numbers of the items as a list; at an inner state with the size, if there are several."""

@@ -31,7 +31,8 @@ def random_path(problem: Problem, state: State, rng: np.random.Generator) -> Pat
     """A path of uniformly random actions from a state to a leaf."""
     path = Path([state], [], [])
     while len(actions := problem.actions(state)) > 0:
-        _check_length(problem, path.actions)
+        if len(path.actions) == LONGEST_PATH:
+            raise _without_end(problem, path.actions)
         action = actions[int(rng.integers(len(actions)))]
         state = problem.step(state, action)
         path.states.append(state)
@@ -45,20 +46,20 @@ def step_by_step(problem: Problem, state: State, rng: np.random.Generator) -> Wa
     taken: list[Action] = []
     actions_at, step, random = problem.actions, problem.step, rng.random
     while (count := len(actions := actions_at(state))) > 0:
-        _check_length(problem, taken)
+        if len(taken) == LONGEST_PATH:
+            raise _without_end(problem, taken)
         action = actions[int(random() * count)]  # takes a third of the time of rng.integers
         state = step(state, action)
         taken.append(action)
     return state, taken
 
 
-def _check_length(problem: Problem, taken: Sequence[Action]) -> None:
-    if len(taken) == LONGEST_PATH:
-        first = ", ".join(map(repr, taken[:_SHOWN]))
-        raise ProblemError(
-            f"{type(problem).__name__} has no leaf within {LONGEST_PATH:,} random decisions, which begin "
-            f"with {first}: every path must end where actions(state) is empty"
-        )
+def _without_end(problem: Problem, taken: Sequence[Action]) -> ProblemError:
+    first = ", ".join(map(repr, taken[:_SHOWN]))
+    return ProblemError(
+        f"{type(problem).__name__} has no leaf within {LONGEST_PATH:,} random decisions, which begin "
+        f"with {first}: every path must end where actions(state) is empty"
+    )
 
 
 def shape_rng() -> np.random.Generator:
