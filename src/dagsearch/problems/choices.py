@@ -202,7 +202,7 @@ class Choices(NamedChoices):
     @property
     def coding(self) -> Coding:
         """One place per name, one category per value, as far as random leaves have shown them."""
-        return self._seen.coding(self.leaf_of, self.path_to, lambda state: (state, not self.actions(state)))
+        return self._seen.coding(self.leaf_of, self.path_to, lambda state: not self.actions(state))
 
     def leaf_of(self, codes: IntArray) -> Chosen:
         """The leaf with these codes; where a code does not fit, an option is chosen at random."""

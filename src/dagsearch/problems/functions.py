@@ -188,7 +188,7 @@ class FunctionProblem(NamedChoices):
     @property
     def coding(self) -> Coding:
         """One place per name, one category per value, as far as runs have shown them."""
-        return self._seen.coding(self.leaf_of, self.path_to, lambda state: (state, not state.get(REST)))
+        return self._seen.coding(self.leaf_of, self.path_to, lambda state: not state.get(REST))
 
     def samples(self) -> list[Chosen]:
         """Leaves like those that were learnt, with random values; the root before there are any."""

@@ -110,20 +110,20 @@ class Seen:
         self,
         leaf_of: Callable[[IntArray], State],
         path_to: Callable[[State], Sequence[Action]],
-        decided: Callable[[State], tuple[Chosen, bool]],
+        is_leaf: Callable[[State], bool],
+        chosen_at: Callable[[State], Mapping[str, Hashable]] = dict,
     ) -> Coding:
-        """The codes of a problem's states; ``decided`` gives the choices of one, and whether it is a leaf.
+        """The codes of a problem's states; ``chosen_at`` gives the choices of one, by default it is these.
 
         It is another object whenever places or categories have been added.
         """
-        named = self.codes
+        named, always = self.codes, not self.optional
 
         def codes(states: Sequence[State]) -> IntArray:
-            rows = [named.row(*decided(state)) for state in states]
+            rows = [named.row(chosen_at(state), always or is_leaf(state)) for state in states]
             return np.array(rows, dtype=np.int64).reshape(len(rows), len(named.layout.categories))
 
         if self._coding is None:
-            always = not self.optional
             self._coding = Coding(named.layout, codes, leaf_of, path_to, named.neighbours, complete=always)
         return self._coding
 

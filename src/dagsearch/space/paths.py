@@ -11,7 +11,6 @@ a pipeline the settings of the model that it has, wherever on the path they are 
 
 from collections.abc import Hashable, Sequence
 from contextlib import suppress
-from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,8 +29,8 @@ from dagsearch.space.walks import Path
 _MOST_NAMES, _FEW = 2000, 8
 # Number of paths on which it is tried whether decisions can be exchanged.
 _TRIED = 16
-# Number of states whose decisions are remembered, and of questions.
-_REMEMBERED, _MOST_ASKED = 100_000, 20_000
+# Number of states whose decisions are remembered.
+_REMEMBERED = 100_000
 
 
 def tuple_coding(paths: Sequence[Path]) -> Coding | None:
@@ -82,17 +81,6 @@ class _Step(NamedTuple):
     state: State
 
 
-class _Asked:
-    """A question, after others in one order; what comes next depends on its answer, as far as walks show."""
-
-    def __init__(self, name: str = "", options: Options = (None,)) -> None:
-        self.name, self.options = name, options
-        self.next: dict[str, _Asked] = {}
-        """The questions that came next, by name; the end has none, and no options."""
-        self.after: dict[Hashable, _Asked | None] = {}
-        """What came next by answer; ``None`` where it was not always the same."""
-
-
 def _chosen(steps: Sequence[_Step]) -> Chosen:
     return Chosen.among(tuple([step.options for step in steps]), {step.name: step.value for step in steps})
 
@@ -104,7 +92,6 @@ class PathCodes:
         self._problem, self._key = problem, key
         self._names: dict[tuple[Options, int], str] = {}
         self._ways: dict[Hashable, Chosen] = {}
-        self._start, self._asked = _Asked(), 0
         self._seen = Seen()
         self._complete = self._seen.look_around(lambda answer: _chosen(self._walked(answer)))
 
@@ -115,7 +102,7 @@ class PathCodes:
         sizes = [size for size, known in zip(codes.layout.categories, numbers, strict=True) if known is None]
         if not self._complete or sum(sizes) > _MOST_NAMES:
             return None
-        found = self._seen.coding(self._leaf_of, self._path_to, self._decided)
+        found = self._seen.coding(self._leaf_of, self._path_to, self._is_leaf, self._decided)
         return found._replace(neighbours=self._neighbours)
 
     def learn(self, actions: Sequence[Action]) -> None:
@@ -124,28 +111,18 @@ class PathCodes:
         with suppress(ProblemError, ValueError, TypeError, LookupError):  # the root may have moved since
             self._remember(self._walked(lambda name, options: next(given, options[0])))
 
-    def _walked(self, answer: Answer) -> list[_Step]:
-        """A way from the root to a leaf."""
-        if self._asked > _MOST_ASKED:
-            self._asked, self._start = 0, _Asked()
-        problem, state, steps = self._problem, self._problem.root(), list[_Step]()
-        asked, given, offered = self._start, None, list[Options]()
-        while True:
-            options = tuple(problem.actions(state))
-            offered.append(options)
-            which = options, offered.count(options)
-            name = self._names.setdefault(which, f"question {len(self._names)}") if options else ""
-            if (later := asked.next.get(name)) is None:
-                later = asked.next[name] = _Asked(name, options)
-                self._asked += 1
-            if asked.after.setdefault(given, later) is not later:
-                asked.after[given] = None
-            if not options:
-                return steps
-            if (given := answer(name, options)) not in options:
-                raise ProblemError(f"{given!r} is not offered at {state!r}")
-            state, asked = problem.step(state, given), later
-            steps.append(_Step(name, options, given, state))
+    def _walked(self, answer: Answer, begun: Sequence[_Step] = ()) -> list[_Step]:
+        """A way to a leaf, from the root or from where one was begun."""
+        problem, steps = self._problem, list(begun)
+        state = steps[-1].state if steps else problem.root()
+        while options := tuple(problem.actions(state)):
+            which = options, sum(step.options == options for step in steps)
+            name = self._names.setdefault(which, f"question {len(self._names)}")
+            if (value := answer(name, options)) not in options:
+                raise ProblemError(f"{value!r} is not offered at {state!r}")
+            state = problem.step(state, value)
+            steps.append(_Step(name, options, value, state))
+        return steps
 
     def _remember(self, steps: Sequence[_Step]) -> State:
         """Remember which decisions lead to the states of a way; returns its leaf."""
@@ -155,10 +132,12 @@ class PathCodes:
             self._ways.setdefault(self._key(step.state), _chosen(steps[:number]))
         return steps[-1].state
 
-    def _decided(self, state: State) -> tuple[Chosen, bool]:
-        """The decisions that lead to a state, as far as they are known, and whether it is a leaf."""
-        chosen = self._way(state)
-        return (Chosen(), False) if chosen is None else (chosen, len(self._problem.actions(state)) == 0)
+    def _decided(self, state: State) -> Chosen:
+        """The decisions that lead to a state, as far as they are known."""
+        return self._way(state) or Chosen()
+
+    def _is_leaf(self, state: State) -> bool:
+        return self._way(state) is not None and len(self._problem.actions(state)) == 0
 
     def _way(self, state: State) -> Chosen | None:
         """The decisions that lead to a state; of a tuple these may be its elements."""
@@ -181,11 +160,10 @@ class PathCodes:
 
         Later decisions stay as they are where they are still offered. The others are drawn, in several ways.
         """
-        named, kept, found = self._seen.codes, list[int](), list[list[int]]()
-        steps, asked = self._walked(named.answer(codes)), [self._start]
-        for step in steps:
-            asked.append(asked[-1].next[step.name])
-        own, drawn = {step.name: step.value for step in steps}, list[Hashable]()
+        named, found, drawn = self._seen.codes, list[list[int]](), list[Hashable]()
+        steps = self._walked(named.answer(codes))
+        own = {step.name: step.value for step in steps}
+        level = {name: place for place, name in enumerate(own)}
 
         def answer(name: str, options: Options) -> Hashable:
             value = wanted.get(name, options)  # which is none of them
@@ -194,36 +172,16 @@ class PathCodes:
                 drawn.append(value)
             return value
 
-        number = {step.name: level for level, step in enumerate(steps, 1)}
-        unsure = [level for level, step in enumerate(steps, 1) if asked[level].after[step.value] is None]
-        rows = named.changes.around(codes, count, rng)
-        for row, (name, value) in enumerate(named.changed(codes, rows)):
-            if name not in number:  # it is not asked with these codes
-                continue
-            here = asked[number[name]]
-            later = here.after.get(value)
-            if later is here.after[own[name]] and max(unsure, default=0) < number[name]:
-                kept.append(row)  # the same is asked afterwards
+        for name, value in named.changed(codes, named.changes.around(codes, count, rng)):
+            if name not in own:  # it is not asked with these codes
                 continue
             wanted = {**own, name: value}
-            before = dict(islice(own.items(), number[name] - 1))
             for _ in range(COMPLETIONS):
                 drawn.clear()
-                chosen = self._expected(here, dict(before), answer) or _chosen(self._walked(answer))
-                found.append(named.row(chosen, complete=True))
+                found.append(named.row(_chosen(self._walked(answer, steps[: level[name]])), complete=True))
                 if not drawn:
                     break
-        rows = np.concatenate([rows[kept], np.array(found, dtype=np.int64).reshape(-1, len(codes))])
-        return others(rows, codes)
-
-    def _expected(
-        self, asked: _Asked | None, chosen: dict[str, Hashable], answer: Answer
-    ) -> dict[str, Hashable] | None:
-        """All decisions of a way that is begun, by what was asked on others; ``None`` if that is unknown."""
-        while asked is not None and asked.options:
-            chosen[asked.name] = value = answer(asked.name, asked.options)
-            asked = asked.after.get(value)
-        return None if asked is None else chosen
+        return others(np.array(found, dtype=np.int64).reshape(-1, len(codes)), codes)
 
 
 def paths_are_states(problem: Problem, key: Any, paths: Sequence[Path]) -> bool:
