@@ -7,7 +7,7 @@ from copy import copy
 from dataclasses import dataclass, replace
 from functools import wraps
 from os import PathLike
-from typing import Any, Literal, ParamSpec, Unpack, cast
+from typing import Any, Literal, ParamSpec, cast
 
 import numpy as np
 
@@ -38,23 +38,6 @@ from dagsearch.storage.log import LOST_AFTER
 from dagsearch.storage.opening import has_begun
 
 P = ParamSpec("P")
-
-
-class Settings(Execution, total=False):
-    """The keywords of :func:`search`, which explains them."""
-
-    covariance: Covariance | None
-    noisy: bool
-    patience: int | None
-    target: float | None
-    seconds: float | None
-    tolerance: float | None
-    seed: Seed
-    progress: bool | Literal["notebook"]
-    storage: str | PathLike[str] | None
-    name: str | None
-    known: Known
-    start: Iterable[Any]
 
 
 def _hinting(function: Callable[P, Result]) -> Callable[P, Result]:
@@ -241,7 +224,7 @@ def _search_of(
 
 @_hinting
 def maximize(
-    function: Callable[[Choose], float] | Problem | StepProblem, budget: int, **settings: Unpack[Settings]
+    function: Callable[[Choose], float] | Problem | StepProblem, budget: int, **settings: Any
 ) -> Result:
     """Find the choices with which a function returns the largest number.
 
@@ -278,9 +261,7 @@ def maximize(
 
 
 @_hinting
-def minimize(
-    function: Callable[[Choose], float] | Problem, budget: int, **settings: Unpack[Settings]
-) -> Result:
+def minimize(function: Callable[[Choose], float] | Problem, budget: int, **settings: Any) -> Result:
     """Find the choices with which a function, or the leaf with which a problem, has the smallest reward.
 
     Everything is as for :func:`maximize`, except that small numbers are good: ``target`` stops the search

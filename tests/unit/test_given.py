@@ -17,14 +17,11 @@ def product(choose):
 class Places:
     """Nine decisions; the state shows how often each was made, so nothing says how to get to a leaf."""
 
-    def __init__(self, length=9):
-        self.length = length
-
     def root(self):
         return (0, 0, 0)
 
     def actions(self, state):
-        return range(3) if sum(state) < self.length else ()
+        return range(3) if sum(state) < 9 else ()
 
     def step(self, state, action):
         return tuple(count + (place == action) for place, count in enumerate(state))
@@ -46,7 +43,6 @@ PROBLEMS = {
         {"b": 4, "a": 4},
     ),
     "choose": (ds.problems.FunctionProblem(product), {"a": 9, "b": 9}),
-    "own class, few states": (Places(), (9, 0, 0)),
 }
 
 
@@ -215,8 +211,7 @@ def test_bad_input_is_named_in_one_line_before_a_run_begins(name, tmp_path):
         (PROBLEMS["choices"][0], {"a": 77, "b": 1}, r"start\[0\]: 77 cannot be chosen"),
         (PROBLEMS["orders"][0], ["x", "y"], r"start\[0\]: .* is not an order"),
         (Places(), 7, r"start\[0\]: 7 is not a leaf of the problem \(TypeError"),
-        (Places(), (10, 0, 0), r"start\[0\]: the way to \(10, 0, 0\) is not known: give Places path_to"),
-        (Places(200), (200, 0, 0), r"or pass Proposal\(leaf, actions\)"),
+        (Places(), (10, 0, 0), r"the way to \(10, 0, 0\) .* path_to\(leaf\), or pass Proposal\(leaf, act"),
     ],
 )
 def test_an_unknown_leaf_is_named(problem, leaf, message):
@@ -226,11 +221,11 @@ def test_an_unknown_leaf_is_named(problem, leaf, message):
 
 
 def test_where_nothing_says_how_to_get_to_a_leaf_a_proposal_does():
-    problem, actions = Places(200), (0,) * 150 + (1,) * 50
-    result = ds.search(problem, 3, seed=0, start=[ds.Proposal((150, 50, 0), actions)])
-    assert result.history[0].reward == 100.0
-    told = ds.search(problem, 3, seed=0, known=[((150, 50, 0), 100.0)])  # nothing needs to be known for that
-    assert (told.best_state, told.best_path) == ((150, 50, 0), None)
+    problem, actions = Places(), (0,) * 7 + (1,) * 2
+    result = ds.search(problem, 3, seed=0, start=[ds.Proposal((7, 2, 0), actions)])
+    assert result.history[0].reward == 5.0
+    told = ds.search(problem, 3, seed=0, known=[((7, 2, 0), 100.0)])  # nothing needs to be known for that
+    assert (told.best_state, told.best_path) == ((7, 2, 0), None)
 
 
 def test_a_leaf_can_be_proposed_as_it_is_written():

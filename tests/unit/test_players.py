@@ -120,13 +120,6 @@ def test_time_is_kept(clock):
     assert player.rollouts > 1
 
 
-def test_policies_are_of_legal_moves():
-    state = after("tic_tac_toe", [4])
-    policy, action = SearchPlayer(budget=10, seed=0).step_with_policy(state)
-    assert [a for a, _ in policy] == state.legal_actions()
-    assert dict(policy)[action] == 1.0 == sum(p for _, p in policy)
-
-
 @pytest.mark.parametrize("wrong", [{"budget": 0}, {"budget": 1.5}, {"seconds": 0}, {"seconds": float("nan")}])
 def test_bad_limits_are_named(wrong):
     with pytest.raises(ValueError, match=next(iter(wrong))):

@@ -78,7 +78,6 @@ def test_digits_pixels():
     assert problem.reward(frozenset(range(20, 30))) == problem.accuracy(range(20, 30))
     assert problem.accuracy(range(64)) == pytest.approx(0.9466, abs=1e-3)
     assert problem.accuracy(range(1)) == pytest.approx(0.1, abs=0.01)  # a corner that is always black
-    assert problem.mean_image().shape == (8, 8)
     with pytest.raises(ValueError, match="k must be"):
         DigitsPixels(k=65)
 

@@ -149,11 +149,6 @@ class SearchPlayer(load_pyspiel().Bot):  # type: ignore[misc]
         """The move to make at a ``pyspiel.State``."""
         return best_move(self.think(state)).action
 
-    def step_with_policy(self, state: Any) -> tuple[list[tuple[int, float]], int]:
-        """All moves with the probability of making them, and the move to make."""
-        chosen = self.step(state)
-        return [(action, float(action == chosen)) for action in state.legal_actions()], chosen
-
     def restart(self) -> None:
         """Forget everything: a new game begins."""
         self.search, self._played = None, []
@@ -161,10 +156,6 @@ class SearchPlayer(load_pyspiel().Bot):  # type: ignore[misc]
     def restart_at(self, state: Any) -> None:
         """Forget everything: a new game begins at ``state``."""
         self.restart()
-
-    def provides_policy(self) -> bool:
-        """True: :meth:`step_with_policy` is implemented."""
-        return True
 
     # Searching --------------------------------------------------------------------------------------
 

@@ -5,7 +5,6 @@ from functools import cache
 
 import numpy as np
 
-from dagsearch._internal.typing import FloatArray
 from dagsearch.covariances import Overlap
 from dagsearch.problem import MAX, MIN
 from dagsearch.problems.subsets import Subset, Subsets
@@ -100,10 +99,6 @@ class DigitsPixels(Subsets):
         classifier = LinearDiscriminantAnalysis() if varies else DummyClassifier(strategy="most_frequent")
         classifier.fit(self._train[:, columns], self._train_labels)
         return float(classifier.score(self._test[:, columns], self._test_labels))
-
-    def mean_image(self) -> FloatArray:
-        """The average training image, shape ``(8, 8)``."""
-        return np.asarray(self._train.mean(axis=0).reshape(self.shape), dtype=np.float64)
 
 
 _EMPTY = "."

@@ -1,7 +1,6 @@
 """The problem, examined once: its optional members, random walks, places and options, ways to a leaf."""
 
 import math
-from collections import deque
 from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from contextlib import suppress
 from functools import cached_property, partial
@@ -187,25 +186,17 @@ class Space:
     @cached_property
     def few_leaves(self) -> list[State]:
         """Every leaf of a problem with few states; an empty list if there are too many states."""
-        states = [state for state, _ in self._few_states.values()]
-        return [state for state in states if len(self.problem.actions(state)) == 0 and self.allows(state)]
-
-    @cached_property
-    def _few_states(self) -> dict[Hashable, tuple[State, tuple[Action, ...]]]:
-        """Every state by its key, with actions to it; nothing if there are too many states."""
-        problem, root = self.problem, self.problem.root()
-        found: dict[Hashable, tuple[State, tuple[Action, ...]]] = {self.key(root): (root, ())}
-        waiting = deque(found.values())
-        while waiting:
-            state, path = waiting.popleft()
+        problem, states = self.problem, [self.problem.root()]
+        known = {self.key(states[0])}
+        for state in states:  # which grows meanwhile
             for action in problem.actions(state):
                 child = problem.step(state, action)
-                if (key := self.key(child)) not in found:
-                    found[key] = child, (*path, action)
-                    waiting.append(found[key])
-            if len(found) > _FEW_STATES:
-                return {}
-        return found
+                if (key := self.key(child)) not in known:
+                    known.add(key)
+                    states.append(child)
+            if len(states) > _FEW_STATES:
+                return []
+        return [state for state in states if len(problem.actions(state)) == 0 and self.allows(state)]
 
     @cached_property
     def coding(self) -> Coding | None:
@@ -231,8 +222,7 @@ class Space:
         """The leaf as it is known once it was evaluated; places and options may have grown."""
         if self.by_run is None:
             return leaf
-        for name in ("few_leaves", "_few_states"):
-            self.__dict__.pop(name, None)
+        self.__dict__.pop("few_leaves", None)
         return self.by_run.learn(leaf, failed)
 
     def failed(self, error: BaseException) -> State | None:
@@ -291,8 +281,7 @@ class Space:
     def actions_to(self, leaf: State) -> list[Action]:
         """Actions from the root to a leaf that is known without them.
 
-        By the problem's ``path_to``, else by the codes that were found, else among all states if these are
-        few.
+        By the problem's ``path_to``, else by the codes that were found.
         """
         if self.path_to is not None:
             return list(self.path_to(leaf))
@@ -301,12 +290,10 @@ class Space:
                 actions = list(self.coding.path_to(leaf))
                 if (reached := self.replayed(actions)) is not None and self.same(reached, leaf):
                     return actions
-        if (known := self._few_states.get(self.key(leaf))) is None:
-            raise ProblemError(
-                f"the way to {leaf!r} is not known: give {type(self.problem).__name__} path_to(leaf), or "
-                "pass Proposal(leaf, actions)"
-            )
-        return list(known[1])
+        raise ProblemError(
+            f"the way to {leaf!r} is not known: give {type(self.problem).__name__} path_to(leaf), or pass "
+            "Proposal(leaf, actions)"
+        )
 
 
 def _few_rows(layout: Layout) -> IntArray | None:
