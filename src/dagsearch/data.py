@@ -138,7 +138,7 @@ class Data:
     ) -> Evaluation:
         """The next evaluation, to be added by :meth:`add`; ``about`` are more of its fields."""
         best = max(reward, self.evaluations[-1].best_reward) if self.evaluations else reward
-        return Evaluation(len(self) + 1, leaf, actions, reward, best, seconds, **about)
+        return Evaluation(len(self.evaluations) + 1, leaf, actions, reward, best, seconds, **about)
 
     def add(self, evaluation: Evaluation) -> None:
         """Add an evaluation."""

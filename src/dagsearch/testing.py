@@ -34,9 +34,8 @@ def check_problem(
 
     It finds missing methods; states that are unhashable, compare by identity or change; actions or
     steps that change from call to call; cycles and paths without an end; players other than MAX and MIN, and
-    players that change; leaves without a finite reward; numbers of actions that differ from the declared
-    ``branching``; random leaves that their actions do not lead to; and, where ``added_items`` is declared,
-    states with both leaves and other states as children.
+    players that change; leaves without a finite reward; random leaves that their actions do not lead to; and,
+    where ``added_items`` is declared, states with both leaves and other states as children.
 
     If steps are costly, it takes ``rewards`` random steps, one after the other, and checks what the problem
     says about every state.
@@ -80,7 +79,6 @@ def check_problem(
         lambda: _walk(space, walks, longest, rng, paths),
         lambda: _check_random_leaves(space, rng, paths),
         lambda: _check_added_items(space, rng, paths),
-        lambda: _check_branching(space, paths),
         lambda: _check_rewards(space, rewards, paths),
     )
     _warn_if_incomparable(space)
@@ -166,26 +164,6 @@ def _check_added_items(space: Space, rng: np.random.Generator, paths: Sequence[S
                 f"some leaves: the child {children[leaves.index(True)]!r} of {state!r} is a leaf, its "
                 f"sibling {children[leaves.index(False)]!r} is not; a problem with added_items must have "
                 "children that are all leaves, or none: leave added_items out"
-            )
-
-
-def _check_branching(space: Space, paths: Sequence[Sequence[State]]) -> None:
-    """Whether the declared branching is that of each level on which all states agree."""
-    if space.branching is None or not paths:
-        return
-    if not isinstance(space.branching, Sequence):
-        wanted = "a list with the number of actions at each level"
-        raise ProblemError(f"branching must be {wanted}, got {space.branching!r}")
-    levels, depths = len(space.branching), {len(path) - 1 for path in paths}
-    if max(depths) > levels or (len(depths) == 1 and max(depths) < levels):
-        raise ProblemError(
-            f"branching has {levels} levels, but leaves were found {max(depths)} decisions deep"
-        )
-    for level, declared in enumerate(space.branching):
-        widths = {len(space.problem.actions(path[level])) for path in paths if level < len(path) - 1}
-        if len(widths) == 1 and declared not in widths:
-            raise ProblemError(
-                f"branching[{level}] says {declared!r}, but states there have {widths} actions"
             )
 
 

@@ -2,11 +2,14 @@
 
 from contextlib import ContextDecorator
 from functools import cache
+from operator import methodcaller
 from threading import Lock
 from types import TracebackType
 from typing import Any
 
 from threadpoolctl import ThreadpoolController
+
+_threads_of = methodcaller("get_num_threads")
 
 
 @cache
@@ -47,7 +50,7 @@ class one_thread(ContextDecorator):  # noqa: N801
         with one_thread._lock:
             one_thread._users += 1
             if one_thread._users == 1:
-                one_thread._before = [library.get_num_threads() for library in libraries()]
+                one_thread._before = list(map(_threads_of, libraries()))
                 for library, threads in zip(libraries(), one_thread._before, strict=True):
                     if threads != 1:
                         set_threads(library, 1)

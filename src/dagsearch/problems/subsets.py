@@ -140,19 +140,19 @@ class Subsets(ListedProblem):
             wanted = " to ".join(str(size) for size in sorted({self.sizes[0], self.k}))
             raise ProblemError(f"{given!r} is not a complete subset of this problem: that has {wanted} items")
         # Numbers that are equal to an item, such as 1.0 to 1, stand for it.
-        return frozenset([self._items[self._number[item]] for item in chosen])
+        return frozenset(self.items(chosen))
 
     def path_to(self, leaf: Subset) -> tuple[Any, ...]:
         """The items in their order, after the size if there are several."""
-        path = tuple(self.items(self.leaf(leaf)))
-        return (Size(len(path)), *path) if self._sized else path
+        path = self.items(self.leaf(leaf))
+        return (Size(len(path)), *path) if self._sized else tuple(path)
 
     def items(self, state: Partial | Subset) -> list[Any]:
         """The chosen items by number: rounding must not depend on the order of choices."""
-        return [self._items[number] for number in self._numbers(state)]
+        return list(map(self._items.__getitem__, self._numbers(state)))
 
     def _numbers(self, state: Partial | Subset) -> list[int]:
-        return sorted([self._number[item] for item in _chosen(state)])
+        return sorted(map(self._number.__getitem__, _chosen(state)))
 
     @property
     def added_items(self) -> Callable[[Partial | Subset, Sequence[Any]], list[Subset]] | None:

@@ -50,10 +50,7 @@ class CodeMoves:
 
     def way(self, point: Any) -> Walk | None:
         """The leaf and its decisions, if the problem offers every one of them."""
-        leaf = self._coding.leaf_of(point)
-        if not self._space.allows(leaf):
-            return None
-        actions = list(self._coding.path_to(leaf))
+        actions = list(self._coding.path_to(self._coding.leaf_of(point)))
         reached = self._space.replayed(actions)
         return None if reached is None else (reached, actions)
 
@@ -88,9 +85,10 @@ class OtherOptions:
 
     def around(self, codes: IntArray, count: int, rng: np.random.Generator) -> IntArray:
         """Rows that differ from ``codes`` at one place, at most ``count``; shape ``(rows, places)``."""
-        options = {at: ladder.around(int(codes[at]), rng) for at, ladder in self._ladders.items()}
-        widths = self._sizes - 1
-        widths[list(options)] = [len(some) for some in options.values()]
+        options, widths = dict[int, IntArray](), self._sizes - 1
+        for at, ladder in self._ladders.items():
+            options[at] = ladder.around(int(codes[at]), rng)
+            widths[at] = len(options[at])
         is_absent = (codes == self._absent) & (codes >= 0)
         place, number = draw_moves(np.where(is_absent, 0, widths), count, rng)
         rows = np.tile(codes, (place.size, 1))
