@@ -71,7 +71,6 @@ PROBLEMS = {
     "names": lambda: Subsets(list("badcefgh"), 4, len),
     "exclude": lambda: Subsets(8, 3, len, allowed=lambda chosen: not {1, 2} <= chosen),
     "plain subsets": lambda: Subsets(6, 3, len),
-    "one size": lambda: Subsets(6, (3, 3), len),
 }
 KINDS = pytest.mark.parametrize("make", PROBLEMS.values(), ids=PROBLEMS)
 
@@ -101,14 +100,6 @@ def test_codes_and_leaves_belong_together(make):
 
 
 @KINDS
-def test_few_leaves_are_all_of_them_each_once(make):
-    problem = make()
-    leaves = Space(problem).few_leaves
-    assert len(leaves) == len(set(leaves))
-    assert set(leaves) == set(leaves_of(problem))
-
-
-@KINDS
 def test_codes_of_a_partial_state_are_those_of_all_its_leaves_where_decided(make):
     problem = make()
     states = all_states(problem)
@@ -129,7 +120,7 @@ def test_random_leaves_are_those_of_random_play(make):
     problem, rng = make(), np.random.default_rng(0)
     state = problem.root()
     counts = {}
-    for _ in range(3000):
+    for _ in range(1000):
         leaf, actions = Space(problem).walk(state, rng)
         counts[leaf] = counts.get(leaf, 0) + 1
         assert sorted(problem.coding.path_to(leaf), key=str) == sorted(actions, key=str)
@@ -140,7 +131,7 @@ def test_random_leaves_are_those_of_random_play(make):
             chances[child] = chances.get(child, 0.0) + chances[inner] / len(problem.actions(inner))
     leaves = leaves_of(problem)
     for leaf in leaves:
-        expected = 3000 * chances[leaf] / sum(chances[other] for other in leaves)
+        expected = 1000 * chances[leaf] / sum(chances[other] for other in leaves)
         assert abs(counts.get(leaf, 0) - expected) < 5 * math.sqrt(expected)
 
 
@@ -223,7 +214,6 @@ def test_neighbours_of_free_sequences_have_one_letter_changed_dropped_or_appende
         "range",
         "capacity",
         "capacity, one size",
-        "one size",
         "names",
         "exclude",
     ],
@@ -420,14 +410,9 @@ def test_the_choices_are_a_mapping():
     state = Chosen({"a": 1, "b": "x"})
     assert state == Chosen({"b": "x", "a": 1})
     assert hash(state) == hash(Chosen({"b": "x", "a": 1}))
-    assert state == {"a": 1, "b": "x"}
-    assert state != {"a": 1}
-    assert state != (1, "x")
-    assert dict(state) == {"a": 1, "b": "x"}
-    assert "a" in state
-    assert state.get("c") is None
-    with pytest.raises(KeyError):
-        state["c"]
+    assert state == dict(state) == {"a": 1, "b": "x"}
+    with pytest.raises(TypeError, match="do not change"):
+        state["c"] = 1
 
 
 def test_the_reward_gets_a_plain_dictionary_of_what_exists():

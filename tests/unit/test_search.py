@@ -1,4 +1,3 @@
-import copy
 import functools
 import math
 import pickle
@@ -377,7 +376,7 @@ def test_a_problem_with_fewer_leaves_than_standardising_rollouts_is_learnt():
     assert search.belief(frozenset({8})).g.mean == pytest.approx(1008.0, abs=1.0)
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(3))
 def test_the_default_search_plays_nim(seed):
     result = ds.search(Nim(10), 100, seed=seed)
     assert result.best_path[0] == 2
@@ -503,13 +502,6 @@ def test_bad_arguments_are_named(call, named):
 def test_a_tree_sees_what_its_states_consist_of():
     states = [ds.baselines.TreeState((), flips) for flips in ((0, 1), (1, 1))]
     assert Overlap.of(ds.as_tree(CoinFlips()), private=0.0)([states[0]], [states[1]])[0, 0] == 1.0
-
-
-@pytest.mark.parametrize("copied", [copy.deepcopy, lambda covariance: pickle.loads(pickle.dumps(covariance))])
-def test_a_copied_covariance_is_the_same(copied):
-    covariance = Overlap(bias=4.0)
-    states = [frozenset({1}), frozenset({2})]
-    assert np.array_equal(copied(covariance)(states), covariance(states))
 
 
 @pytest.mark.parametrize(
