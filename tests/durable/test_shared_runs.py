@@ -14,7 +14,7 @@ import pytest
 
 import dagsearch as ds
 from dagsearch.storage.database import database_of
-from dagsearch.storage.steering import send_request
+from dagsearch.storage.record import send_request
 from support.problems import Sum
 from support.processes import PATIENCE, environment, running, wait_until
 from support.runs import events, history, record

@@ -303,7 +303,7 @@ def test_a_run_of_another_problem_is_refused(stored, tmp_path):
 
 def test_a_run_of_another_search_is_refused(stored, tmp_path):
     refused(stored, "noisy=False, not True", noisy=True)
-    refused(stored, "covariance=None, not", covariance=ds.covariances.Overlap.of(Sum()))
+    refused(stored, "another search", covariance=ds.covariances.Overlap.of(Sum()))
     with pytest.raises(StorageError, match="another search"):
         default(Sum(), stored, noisy=True)
     with pytest.raises(StorageError, match="another search"):
@@ -326,7 +326,7 @@ def test_another_covariance_of_the_same_name_is_refused(tmp_path):
 
 def test_what_was_minimised_is_not_maximised_later(storage):
     ds.minimize(pairs, 5, seed=0, storage=storage)
-    with pytest.raises(StorageError, match=r"a reward that is minimised: continue it by ds.minimize"):
+    with pytest.raises(StorageError, match=r"its minimize was True, and is False"):
         ds.maximize(pairs, 9, storage=storage)
     assert len(ds.minimize(pairs, 9, storage=storage).history) == 9
 
@@ -346,7 +346,7 @@ def test_runs_of_the_same_major_version_are_continued(version, allowed, stored, 
 def test_parts_that_cannot_be_stored_must_be_given_again(tmp_path):
     storage, chosen = tmp_path / "run.db", Sum()
     search = finished(default(chosen, storage, covariance=ds.covariances.Overlap.of(chosen)), 8)
-    refused(storage, "made with covariance")
+    refused(storage, "another search")
     again = ds.Search.resume(storage, chosen, covariance=ds.covariances.Overlap.of(chosen))
     assert history(again) == history(search)
     again.close()
