@@ -20,6 +20,7 @@ from support.problems import (
     Raising,
     Sum,
     Yielding,
+    name_of,
     value,
 )
 from support.processes import PATIENCE, environment, running, wait_until
@@ -52,14 +53,6 @@ def test_every_executor_finds_the_best_and_scores_nothing_twice(executor):
     assert len({evaluation.leaf for evaluation in result.history}) == 60
     assert result.best_reward > BEST - 4.0
     assert (result.stopped, search.pending) == ("budget", ())
-
-
-def test_processes_of_our_own():
-    result = search_of(Sum()).run(40, n_jobs=2)
-    assert len(result.history) == 40
-    assert search_of(ds.problems.Subsets(6, 2, reward=lambda chosen: float(sum(chosen)))).run(
-        9, n_jobs=2
-    ).best_reward == pytest.approx(9.0, abs=2.0)
 
 
 @pytest.mark.parametrize("executor", ["threads", "processes"], indirect=True)
@@ -95,6 +88,7 @@ def test_everything_is_evaluated_once_if_the_budget_is_larger():
 # What goes wrong ------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("executor", ["threads", "processes"], indirect=True)
 def test_an_evaluation_that_raises(executor):
     search = search_of(Failing())
     with pytest.raises(EvaluationError, match="no fifteen") as caught:
@@ -115,27 +109,6 @@ def test_an_evaluation_that_hangs(tmp_path):
     problem.open()
     with pytest.raises(EvaluationError, match="TimeoutError"):
         search_of(problem).run(100, n_jobs=2, timeout=0.2)
-
-
-def test_threads_that_hang_are_missed():
-    release = threading.Event()
-
-    def reward(chosen):
-        if 3 in chosen:
-            release.wait(PATIENCE)
-        return value(chosen)
-
-    problem = ds.problems.Subsets(16, 4, reward=reward)
-    with threads(1) as executor:
-        with pytest.raises(PoolError, match="all workers hang"):
-            search_of(problem).run(60, executor=executor, timeout=0.2, on_error="skip")
-        release.set()
-    release.clear()
-    with threads(40) as executor:
-        result = search_of(problem).run(30, executor=executor, timeout=0.5, on_error="skip")
-        release.set()
-    assert result.history
-    assert all(3 not in evaluation.leaf for evaluation in result.history)
 
 
 def test_noisy_rewards_are_computed_anew_on_a_cluster(local_cluster):
@@ -165,13 +138,12 @@ def test_what_cannot_come_back_is_a_failure_of_its_leaf(executor, problem, messa
 @pytest.mark.slow
 def test_a_cluster_names_the_leaf_that_ends_its_workers(tmp_path):
     dask = pytest.importorskip("dask")
+    problem, poisoned = Poisoned(tmp_path), frozenset({0, 1, 2, 15})
     with dask.config.set({"distributed.scheduler.allowed-failures": 1}), cluster(2) as executor:
-        search = search_of(Poisoned(tmp_path))
-        result = search.run(8, executor=executor, on_error="skip")
-    failed = {name for name in Poisoned(tmp_path).begun() if name.endswith("15")}
-    assert len(failed) > 0
-    assert len(result.history) + len(failed) == 8
-    assert search.pending == ()
+        result = ds.search(problem, 3, seed=0, executor=executor, on_error="skip", start=[poisoned])
+    failed = {name for name in problem.begun() if name.endswith("15")}
+    assert name_of(poisoned) in failed
+    assert len(result.history) + len(failed) == 3
 
 
 def test_a_client_of_a_cluster_is_an_executor(local_cluster):
@@ -203,7 +175,7 @@ def test_a_scheduler_that_goes_away_ends_the_run_cleanly(tmp_path):
         client = distributed.Client(scheduler_file=there[1], timeout=PATIENCE)
         client.wait_for_workers(1, timeout=PATIENCE)
         search = search_of(Sum(jitter=0.05))
-        steps = search.steps(1000, executor=client.get_executor(), timeout=PATIENCE)
+        steps = search.steps(1000, executor=client.get_executor())
         for _ in range(5):
             next(steps)
         scheduling.kill()
@@ -232,7 +204,7 @@ def test_what_cannot_travel_is_refused_before_anything_runs():
     [
         ({"n_jobs": 0}, "n_jobs must be"),
         ({"n_jobs": 1.5}, "n_jobs must be"),
-        ({"timeout": 1.0}, "timeout needs an executor"),
+        ({"timeout": 1.0}, "timeout needs n_jobs"),
         ({"n_jobs": 1, "timeout": 0.0}, "timeout must be"),
         ({"executor": "dask"}, "executor must have a submit"),
         ({"on_error": "ignore"}, "on_error must be"),

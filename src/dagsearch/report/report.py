@@ -16,8 +16,7 @@ from dagsearch.report.runs import is_running, runs_in, short_names
 from dagsearch.report.view import Viewed
 from dagsearch.results import Evaluation, Result
 from dagsearch.storage.database import Database, Header, database_of
-from dagsearch.storage.record import Record
-from dagsearch.storage.steering import send_request
+from dagsearch.storage.record import Record, send_request
 
 # Least time between updates of the page, in seconds, and the share of a core that showing them may take.
 _LEAST, _SHARE = 1.0, 0.02

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from dagsearch.errors import StorageError
 from dagsearch.storage.database import Database, Header
-from dagsearch.storage.log import is_alive
+from dagsearch.storage.log import at_work
 
 # The name of a run that was given none.
 _UNNAMED = "run"
@@ -44,8 +44,7 @@ def short_names(runs: Sequence[tuple[str, str]]) -> list[str]:
 
 def is_running(database: Database, run: str) -> bool:
     """Whether a process is at work on a run."""
-    silence = database.silence(run)
-    return any(is_alive(worker, silence) for worker in silence)
+    return bool(at_work(database, run))
 
 
 def worker_name(worker: str) -> str:

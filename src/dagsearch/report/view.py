@@ -14,8 +14,7 @@ from dagsearch.report.paths import decisions, main_line, path_to
 from dagsearch.report.runs import worker_name
 from dagsearch.report.words import counted, duration, number, percent, with_error
 from dagsearch.results import Gaussian
-from dagsearch.storage.record import Record
-from dagsearch.storage.steering import Request
+from dagsearch.storage.record import Record, Request
 
 # Largest numbers of evaluations, effects, pending evaluations, failures and requests that are shown.
 _POINTS, _EFFECTS, _PENDING, _FAILURES, _REQUESTS = 5000, 40, 60, 20, 12

@@ -1,8 +1,7 @@
 """What the user gives a search before it asks: results that are known, and leaves to evaluate first."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from dagsearch._internal.texts import shown
@@ -25,23 +24,34 @@ Given = tuple[list[tuple[State | Proposal, float]], list[Proposal]]
 
 def checked_given(problem: Problem | StepProblem, known: Known, start: Iterable[Any]) -> Given:
     """What these arguments of :func:`dagsearch.search` mean; raises if a leaf or reward is unusable."""
-    pairs, listed = pairs_of(known), _listed("start", start)
+    pairs, listed = pairs_of(known), _listed("start", start, "leaves")
     if has_costly_steps(problem) and (pairs or listed):
         raise ValueError("known and start do not apply to costly steps: only the search takes steps")
     space = Space(cast(Problem, problem))
-    told, first = list[tuple[State | Proposal, float]](), list[Proposal]()
-    for place, (given, reward) in enumerate(pairs):
-        with _named(f"known[{place}]", given):
-            told.append((_checked_leaf(space, given), reward))
-    for place, given in enumerate(listed):
-        with _named(f"start[{place}]", given):
-            leaf = _checked_leaf(space, given)
-            proposal = leaf if isinstance(leaf, Proposal) else Proposal(leaf, tuple(space.actions_to(leaf)))
-            reached = space.replayed(proposal.actions)
-            if reached is None or not space.same(reached, proposal.leaf):
-                raise ProblemError(f"the problem's actions do not lead to {proposal.leaf!r}")
-            first.append(proposal)
+    told = [(_checked(space, f"known[{place}]", leaf), reward) for place, (leaf, reward) in enumerate(pairs)]
+    first = [_checked(space, f"start[{place}]", leaf, way=True) for place, leaf in enumerate(listed)]
     return told, first
+
+
+def _checked(space: Space, name: str, given: Any, way: bool = False) -> Any:
+    """The leaf, or the proposal as it is; with its ``way``, as a proposal. Errors begin with its name."""
+    try:
+        leaf = given.leaf if isinstance(given, Proposal) else space.as_leaf(given)
+        space.key(leaf)
+        if len(space.problem.actions(leaf)) > 0:
+            raise ProblemError(f"{leaf!r} is not a leaf: the problem has actions there")
+        if not way:
+            return given if isinstance(given, Proposal) else leaf
+        found = given if isinstance(given, Proposal) else Proposal(leaf, tuple(space.actions_to(leaf)))
+        reached = space.replayed(found.actions)
+        if reached is None or not space.same(reached, leaf):
+            raise ProblemError(f"the problem's actions do not lead to {leaf!r}")
+        return found
+    except (DagSearchError, ValueError) as error:
+        raise type(error)(f"{name}: {error}") from error
+    except Exception as error:  # the problem's own methods, of a leaf that it may not understand
+        what = f"{shown(given)} is not a leaf of the problem ({type(error).__name__}: {error})"
+        raise ProblemError(f"{name}: {what}") from error
 
 
 def give(search: "Search", given: Given) -> None:
@@ -62,9 +72,8 @@ def give(search: "Search", given: Given) -> None:
     evaluated = {key(one.leaf) for one in search.history if first}
     for proposal in first:
         leaf = proposal.leaf if search.space.by_run is None else search.space.as_leaf(dict(proposal.leaf))
-        if key(leaf) in evaluated or search.index.is_closed(leaf):  # as it is after a failure
-            continue
-        if search.data.find(leaf) is None:
+        # A leaf is closed, too, after a failure.
+        if not (key(leaf) in evaluated or search.index.is_closed(leaf) or search.data.find(leaf) is not None):
             search.data.offered.append(search.propose(leaf, proposal.actions))
 
 
@@ -72,45 +81,20 @@ def pairs_of(known: Known) -> list[tuple[Any, float]]:
     """Leaves as they were given, and rewards that can be told."""
     if isinstance(known, Result):
         known = known.history
-    listed = _listed("known", list(known.items()) if isinstance(known, Mapping) else known)
+    known = list(known.items()) if isinstance(known, Mapping) else known
     pairs = list[tuple[Any, float]]()
-    for place, one in enumerate(listed):
-        name = f"known[{place}]"
+    for place, one in enumerate(_listed("known", known, "pairs of a leaf and its reward")):
         pair = (one.leaf, one.reward) if isinstance(one, Evaluation) else one
         if not isinstance(pair, tuple | list) or len(pair) != 2:
-            raise ValueError(f"{name} must be a pair of a leaf and its reward, got {shown(one)}")
-        leaf, reward = pair
-        with _named(name):
-            pairs.append((leaf, checked_reward(reward, leaf)))
+            raise ValueError(f"known[{place}] must be a pair of a leaf and its reward, got {shown(one)}")
+        try:
+            pairs.append((pair[0], checked_reward(pair[1], pair[0])))
+        except (DagSearchError, ValueError) as error:
+            raise type(error)(f"known[{place}]: {error}") from error
     return pairs
 
 
-def _listed(name: str, given: Any) -> list[Any]:
-    if not isinstance(given, str):
-        try:
-            return list(given)
-        except TypeError:
-            pass
-    what = "pairs of a leaf and its reward" if name == "known" else "leaves"
-    raise ValueError(f"{name} must be a list of {what}, got {shown(given)}")
-
-
-@contextmanager
-def _named(name: str, given: Any = None) -> Iterator[None]:
-    """Let an error say which of the given leaves it is about."""
-    try:
-        yield
-    except (DagSearchError, ValueError) as error:
-        raise type(error)(f"{name}: {error}") from error
-    except Exception as error:  # the problem's own methods, of a leaf that it may not understand
-        what = f"{shown(given)} is not a leaf of the problem ({type(error).__name__}: {error})"
-        raise ProblemError(f"{name}: {what}") from error
-
-
-def _checked_leaf(space: Space, given: Any) -> State | Proposal:
-    """The leaf, or the proposal as it is, if the problem has such a leaf."""
-    leaf = given.leaf if isinstance(given, Proposal) else space.as_leaf(given)
-    space.key(leaf)
-    if len(space.problem.actions(leaf)) > 0:
-        raise ProblemError(f"{leaf!r} is not a leaf: the problem has actions there")
-    return given if isinstance(given, Proposal) else leaf
+def _listed(name: str, given: Any, what: str) -> list[Any]:
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise ValueError(f"{name} must be a list of {what}, got {shown(given)}")
+    return list(given)

@@ -3,11 +3,9 @@
 import math
 import os
 import pickle
-import time
 from collections.abc import Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, ProcessPoolExecutor, wait
-from dataclasses import dataclass, field
-from threading import TIMEOUT_MAX
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import cloudpickle
@@ -46,8 +44,6 @@ class Running:
     """What is evaluated."""
     future: "Future[Any]"
     """The future reward."""
-    started: float = field(default_factory=time.monotonic)
-    """When it was submitted, by ``time.monotonic()``."""
 
 
 class Pool(Protocol):
@@ -60,7 +56,7 @@ class Pool(Protocol):
         """Begin an evaluation."""
 
     def finished(self, running: Sequence[Running], patience: float | None = None) -> list[Running]:
-        """Wait until evaluations have ended or are late; returns these, in the order in which they began.
+        """Wait until evaluations have ended; returns these, in the order in which they began.
 
         After ``patience`` seconds, if it is a number, none may have ended.
         """
@@ -95,17 +91,12 @@ class ExecutorPool(Pool):
     ----------
     executor : Executor
         An executor as in :mod:`concurrent.futures`, such as ``dask.distributed.Client(...).get_executor()``.
-    timeout : float, optional
-        Seconds after its submission at which an evaluation counts as failed. :class:`Processes` have their
-        own timeout, which ends the process.
     deterministic : bool
         Whether results are taken in the order in which evaluations began.
     """
 
-    def __init__(self, executor: Executor, timeout: float | None, deterministic: bool) -> None:
+    def __init__(self, executor: Executor, deterministic: bool) -> None:
         self._executor, self._deterministic = executor, deterministic
-        self._timeout = math.inf if timeout is None else timeout
-        self._stuck: list[Future[Any]] = []  # late evaluations that still occupy a worker
         self._client: Any = getattr(executor, "_client", None)  # of Dask
         # By default Dask returns the cached reward if a leaf is evaluated again.
         self._settings = {} if self._client is None else {"pure": False}
@@ -113,14 +104,11 @@ class ExecutorPool(Pool):
     def workers(self) -> int:
         """Number of free or busy workers, and one.
 
-        One evaluation in advance lets a free worker start without waiting for the search. With a timeout its
-        time would start too early, and with few workers it would be decided with too few rewards.
+        One evaluation in advance lets a free worker start without waiting for the search. With few workers
+        it would be decided with too few rewards.
         """
-        self._stuck = [future for future in self._stuck if not future.done()]
-        left = self._size() - len(self._stuck)
-        if left < 1 and self._stuck:
-            raise PoolError.of(TimeoutError("all workers hang in evaluations that are late"))
-        return max(1, left) + int(self._timeout == math.inf and left > _FEW)
+        workers = self._size()
+        return max(1, workers) + int(workers > _FEW)
 
     def _size(self) -> int:
         if self._client is None:
@@ -139,27 +127,12 @@ class ExecutorPool(Pool):
 
     def finished(self, running: Sequence[Running], patience: float | None = None) -> list[Running]:
         awaited = running[:1] if self._deterministic else running
-        until = math.inf if patience is None else time.monotonic() + patience
-        ended: list[Running] = []
-        while not ended:
-            left = min([until, *(one.started + self._timeout for one in awaited)]) - time.monotonic()
-            wait([one.future for one in awaited], min(max(0.0, left), TIMEOUT_MAX), FIRST_COMPLETED)
-            for one in awaited:
-                if not one.future.done() and time.monotonic() >= one.started + self._timeout:
-                    self._give_up(one)
-            ended = [one for one in awaited if one.future.done()]
-            if time.monotonic() >= until:
-                break
+        wait([one.future for one in awaited], patience, FIRST_COMPLETED)
+        ended = [one for one in awaited if one.future.done()]
         for one in ended:
             if (broken := breakdown(one.future)) is not None:
                 raise PoolError.of(broken) from broken
         return ended
-
-    def _give_up(self, late: Running) -> None:
-        if not late.future.cancel():
-            self._stuck.append(late.future)
-        late.future = Future()
-        late.future.set_exception(TimeoutError("it took longer than the timeout"))
 
     def close(self) -> None:
         if isinstance(self._executor, Processes):
@@ -178,8 +151,6 @@ def make_pool(
         raise ValueError("executor and n_jobs are both given: give only one of them")
     if timeout is not None and (not is_finite(timeout) or timeout <= 0.0):
         raise ValueError(f"timeout must be a positive number of seconds, got {shown(timeout)}")
-    if executor is not None:
-        return _executor_pool(problem, executor, timeout, deterministic)
     if n_jobs is not None:
         if not is_whole(n_jobs) or (n_jobs < 1 and n_jobs != -1):
             raise ValueError(
@@ -187,15 +158,11 @@ def make_pool(
             )
         _check_picklable(problem, cloudpickle)
         jobs = (os.cpu_count() or 1) if n_jobs == -1 else int(n_jobs)
-        return ExecutorPool(Processes(jobs, timeout or math.inf), None, deterministic)
+        return ExecutorPool(Processes(jobs, timeout or math.inf), deterministic)
     if timeout is not None:
-        raise ValueError(
-            "timeout needs an executor or n_jobs: an evaluation in the calling thread cannot be ended"
-        )
-    return SerialPool()
-
-
-def _executor_pool(problem: Problem, executor: Any, timeout: float | None, deterministic: bool) -> Pool:
+        raise ValueError("timeout needs n_jobs: only a process of its own can be ended, with its evaluation")
+    if executor is None:
+        return SerialPool()
     if not callable(getattr(executor, "submit", None)):
         raise ValueError(f"executor must have a submit method, got {shown(executor)}")
     if hasattr(executor, "get_executor"):  # a client of Dask
@@ -204,7 +171,7 @@ def _executor_pool(problem: Problem, executor: Any, timeout: float | None, deter
         _check_picklable(problem, pickle)
     elif hasattr(executor, "_client"):  # Dask can send lambdas, too
         _check_picklable(problem, cloudpickle)
-    return ExecutorPool(executor, timeout, deterministic)
+    return ExecutorPool(executor, deterministic)
 
 
 def _check_picklable(problem: Problem, pickler: Any) -> None:

@@ -11,12 +11,11 @@ from contextlib import suppress
 from multiprocessing import Pipe
 from queue import SimpleQueue
 from threading import Lock, Thread
-from typing import Any, NamedTuple
+from typing import Any
 
 import cloudpickle
 
 from dagsearch.problem import Edge
-from dagsearch.run.worker import BEGUN, UNUSABLE
 
 # How often an evaluation is begun if its process dies each time.
 _ATTEMPTS = 3
@@ -26,17 +25,12 @@ _JOIN_TIMEOUT = 1.0
 _CHECK = 1.0
 
 
+# The future outcome of an evaluation, the problem and the leaf, pickled, and how often it is begun.
+_Task = tuple["Future[Any]", bytes, bytes, int]
+
+
 class ProcessDied(RuntimeError):
     """An evaluation was started several times, and each time its process ended."""
-
-
-class _Task(NamedTuple):
-    """An evaluation: its future outcome, the problem and the leaf, pickled, and how often it is begun."""
-
-    future: "Future[Any]"
-    problem: bytes
-    leaf: bytes
-    attempts: int
 
 
 class _Worker(Thread):
@@ -58,33 +52,36 @@ class _Worker(Thread):
     def run(self) -> None:
         """Evaluate until there is nothing left to wait for."""
         while (task := self._waiting.get()) is not None:
-            if task.future.set_running_or_notify_cancel():
+            future, problem, leaf, attempts = task
+            if future.set_running_or_notify_cancel():
                 try:
-                    task.future.set_result(self._outcome(task))
+                    future.set_result(self._evaluated(problem, leaf, attempts))
                 except Exception as error:
-                    task.future.set_exception(error)
+                    future.set_exception(error)
         self._end()
 
-    def _outcome(self, task: _Task) -> Any:
+    def _evaluated(self, problem: bytes, leaf: bytes, attempts: int) -> Any:
         """The outcome of an evaluation, which is begun again if its process dies."""
-        for attempt in range(1, task.attempts + 1):
-            kind = None
+        for attempt in range(1, attempts + 1):
+            begun = False
             try:
                 self._start()
-                self._connection.send((None if task.problem is self._problem else task.problem, task.leaf))
-                self._problem = task.problem
-                kind, content = self._answer()
-                if kind == BEGUN:
-                    _, content = self._answer(self._timeout)
-                if kind == UNUSABLE:
-                    raise BrokenExecutor(f"the problem cannot be loaded there: {content}")
-                return content
+                self._connection.send((None if problem is self._problem else problem, leaf))
+                self._problem = problem
+                if (unusable := self._answer()) is not None:
+                    raise BrokenExecutor(f"the problem cannot be loaded there: {unusable}")
+                begun = True
+                found, error = self._answer(self._timeout)
             except TimeoutError:
                 self._end()
                 raise
             except (EOFError, OSError):
                 died = self._end() + (f", {attempt} times in a row" if attempt > 1 else "")
-        if kind is None:
+            else:
+                if error is not None:
+                    raise error
+                return found
+        if not begun:
             raise BrokenExecutor(f"its worker process {died}, before the evaluation could begin")
         raise ProcessDied(f"its worker process {died}")
 
@@ -188,12 +185,12 @@ class Processes(Executor):
         if self._problem[0] is not problem:
             self._problem = problem, cloudpickle.dumps(problem)
         attempts = 1 if isinstance(leaf, Edge) else _ATTEMPTS  # no step is taken twice
-        task = _Task(Future(), self._problem[1], cloudpickle.dumps(leaf), attempts)
-        self._waiting.put(task)
+        future = Future[Any]()
+        self._waiting.put((future, self._problem[1], cloudpickle.dumps(leaf), attempts))
         if len(self._workers) < self._max_workers:
             self._workers.append(_Worker(self._waiting, self._timeout))
             self._workers[-1].start()
-        return task.future
+        return future
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = True) -> None:
         """End all processes, even busy ones."""

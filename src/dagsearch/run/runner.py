@@ -5,7 +5,6 @@ import math
 import time
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Executor
-from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypedDict, TypeVar, Unpack, cast
 
@@ -22,7 +21,6 @@ from dagsearch.problems import FunctionProblem
 from dagsearch.results import Evaluation, Proposal, Result
 from dagsearch.run.pools import Pool, Running, breakdown, make_pool
 from dagsearch.run.stopping import Stop
-from dagsearch.run.worker import Outcome
 
 if TYPE_CHECKING:
     from dagsearch.search import Search
@@ -99,7 +97,7 @@ class Runner(Generic[T]):
     ) -> None:
         self._search, self._pool, self._take = search, pool, take
         self._stop = None if stop == Stop() else stop  # without rules there is nothing to check
-        self._first = list(first)
+        search.data.offered += first
         self._began = time.perf_counter() if began is None else began
         self._running: list[Running] = []
         self._total, self._exhausted, self._said = 0.0, False, False
@@ -168,10 +166,6 @@ class Runner(Generic[T]):
             return True
         return False
 
-    def put_first(self, proposal: Proposal) -> None:
-        """Evaluate a pending proposal before the search is asked for others."""
-        self._first.append(proposal)
-
     @property
     def stopped(self) -> str:
         """Why the run ended, or ``"budget"`` while it continues."""
@@ -200,7 +194,7 @@ class Runner(Generic[T]):
             try:
                 if self._running:  # something is evaluated, however little time there is
                     self._search.deadline.check()
-                proposal = self._first.pop(0) if self._first else self._search.try_ask()
+                proposal = self._search.try_ask()
             except OutOfTime:
                 self.end("seconds")
                 break
@@ -264,7 +258,7 @@ class Runner(Generic[T]):
             return
         number = log.write("ask", proposal, None, request)
         if number is not None:  # else another process was faster
-            self.put_first(search.add_pending(replace(proposal, number=number)))
+            search.data.offered.insert(0, search.add_pending(replace(proposal, number=number)))
 
 
 def steps(
@@ -292,21 +286,15 @@ def until(
     pool = make_pool(search.problem, *where, deterministic)
 
     def take(ended: Running, closing: bool) -> Evaluation | None:
-        return tell_or_fail(search, ended, "skip" if closing else on_error)
+        evaluation = tell_or_fail(search, ended, "skip" if closing else on_error)
+        wish = None if evaluation is None or callback is None or closing else callback(evaluation)
+        # Only True itself: what a function happens to return, such as a number of characters, is no wish.
+        if isinstance(wish, bool | np.bool_) and wish:
+            runner.end("callback")
+        return evaluation
 
     runner = Runner(search, pool, take, stop or Stop())
-    return _evaluations(runner, runner.steps(total, execution.get("lost_after")), callback)
-
-
-def _evaluations(
-    runner: Runner[Evaluation], steps: Generator[Evaluation], callback: Callback | None
-) -> Iterator[Evaluation]:
-    with closing(steps):
-        for evaluation in steps:
-            # Only True itself: what a function happens to return, such as a number of characters, is no wish.
-            if callback is not None and isinstance(wish := callback(evaluation), bool | np.bool_) and wish:
-                runner.end("callback")
-            yield evaluation
+    return runner.steps(total, execution.get("lost_after"))
 
 
 def tell_or_fail(search: "Search", ended: Running, on_error: OnError) -> Evaluation | None:
@@ -324,9 +312,8 @@ def tell_or_fail(search: "Search", ended: Running, on_error: OnError) -> Evaluat
     proposal, leaf = ended.proposal, ended.proposal.leaf
     try:
         found = ended.future.result()
-        found = found.get() if isinstance(found, Outcome) else found
-    except (Exception, SystemExit) as failed:
-        error: BaseException = failed
+    except Exception as failed:
+        error = failed
     else:
         try:
             if isinstance(found, tuple):  # with the leaf that was really evaluated

@@ -1,8 +1,8 @@
 """What a worker does: it evaluates leaves, and sends back something that can always be sent.
 
 A worker process is sent pairs of a problem and a leaf, both pickled; the problem is ``None`` if it has not
-changed. It answers with :data:`BEGUN`, then :data:`ENDED` and an :class:`Outcome`; or with :data:`UNUSABLE`
-and the reason why it cannot load the problem.
+changed. It answers with ``None``, or with the reason why it cannot load the problem, and then with the reward
+or step and the error, of which one is ``None``.
 """
 
 import os
@@ -10,11 +10,12 @@ import pickle
 import signal
 import sys
 import traceback
+from concurrent.futures import BrokenExecutor
 from contextlib import suppress
 from multiprocessing.connection import Connection
 from queue import SimpleQueue
 from threading import Thread
-from typing import Any, NamedTuple
+from typing import Any
 
 import cloudpickle
 
@@ -23,55 +24,12 @@ from dagsearch.posterior.units import checked_reward
 from dagsearch.problem import Edge, Problem, State
 from dagsearch.problems import FunctionProblem
 
-BEGUN, ENDED, UNUSABLE = "begun", "ended", "unusable"
-
 # Seconds between two checks of the parent, whose end of the pipe may stay open in a process that it forked.
 _CHECK = 5.0
 
 
 class RemoteError(Exception):
     """An error of an evaluation in another process that cannot be sent here; the message names its class."""
-
-
-class RemoteTraceback(Exception):
-    """The traceback of an error in another process, as text."""
-
-    def __str__(self) -> str:
-        return f"\n{self.args[0]}"
-
-
-class Outcome(NamedTuple):
-    """A reward or a step, or an error, made of numbers, text and bytes."""
-
-    reward: Any
-    """The reward or step; 0 if there is an error."""
-    error: bytes | None = None
-    """The error, pickled, which may fail to unpickle; ``None`` if there is none."""
-    described: str = ""
-    """Class and message of the error."""
-    traceback: str = ""
-    """Its traceback."""
-
-    @classmethod
-    def of(cls, error: BaseException) -> "Outcome":
-        """The outcome of an evaluation that raised an error."""
-        try:
-            sent = cloudpickle.dumps(error)
-        except Exception:
-            sent = b""
-        return cls(0.0, sent, described(error), shortened("".join(traceback.format_exception(error))))
-
-    def get(self) -> Any:
-        """The reward or step; raises the error if there is one."""
-        if self.error is None:
-            return self.reward
-        try:
-            error = pickle.loads(self.error)
-        except Exception:
-            error = None
-        if not isinstance(error, Exception):
-            error = RemoteError(self.described)
-        raise error from RemoteTraceback(self.traceback)
 
 
 def evaluated(problem: Any, leaf: State) -> Any:
@@ -87,12 +45,22 @@ def evaluated(problem: Any, leaf: State) -> Any:
     return checked_reward(problem.reward(leaf), leaf)
 
 
-def evaluate(problem: Problem, leaf: State) -> Outcome:
-    """Make the expensive call in another thread or process. Whatever is wrong is in the outcome."""
+def evaluate(problem: Problem, leaf: State) -> Any:
+    """Make the expensive call in another thread or process. Every error that it raises can be sent back."""
     try:
-        return Outcome(evaluated(problem, leaf))
+        return evaluated(problem, leaf)
     except (Exception, SystemExit) as error:
-        return Outcome.of(error)
+        raise _sendable(error) from error
+
+
+def _sendable(error: BaseException) -> Exception:
+    """A copy of an error as it arrives elsewhere, or :class:`RemoteError`."""
+    with suppress(Exception):
+        copy = pickle.loads(cloudpickle.dumps(error))
+        # An executor that raises BrokenExecutor is broken itself.
+        if isinstance(copy, Exception) and not isinstance(copy, BrokenExecutor):
+            return copy
+    return RemoteError(described(error))
 
 
 def serve() -> None:
@@ -106,18 +74,20 @@ def serve() -> None:
         try:
             problem = problem if content is None else pickle.loads(content)
         except (Exception, SystemExit) as error:
-            connection.send((UNUSABLE, described(error)))
+            connection.send(described(error))
             return
-        connection.send((BEGUN, None))
+        connection.send(None)
         connection.send_bytes(_answer(problem, leaf))
 
 
 def _answer(problem: Any, leaf: bytes) -> bytes:
-    """The outcome of a leaf, pickled by value, because it may have classes of the user's script."""
+    """What a leaf has led to, pickled by value, because it may have classes of the user's script."""
     try:
-        return bytes(cloudpickle.dumps((ENDED, evaluate(problem, pickle.loads(leaf)))))
-    except Exception as error:  # of pickling
-        return pickle.dumps((ENDED, Outcome.of(error)))
+        return bytes(cloudpickle.dumps((evaluate(problem, pickle.loads(leaf)), None)))
+    except Exception as error:  # of the evaluation, or of pickling
+        sent = _sendable(error)
+        sent.add_note(shortened("".join(traceback.format_exception(error))))
+        return bytes(cloudpickle.dumps((None, sent)))
 
 
 def _connection() -> Any:

@@ -36,9 +36,8 @@ from dagsearch.search import Search
 from dagsearch.selection.identity import data_digest, identity_of
 from dagsearch.space.chosen import Chosen
 from dagsearch.storage.database import Event
-from dagsearch.storage.fingerprint import without_addresses
 from dagsearch.storage.log import RunLog
-from dagsearch.storage.opening import has_begun
+from dagsearch.storage.opening import has_begun, without_addresses
 
 Candidate = dict[str, Any]
 """Values by parameter."""

@@ -29,7 +29,7 @@ from dagsearch.selection.record import Entry, Scored, SelectionRecord
 from dagsearch.selection.scoring import BatchPool, fold_noise
 from dagsearch.storage.database import Event, database_of
 from dagsearch.storage.encoding import note_to_json
-from dagsearch.storage.log import RunLog, is_alive
+from dagsearch.storage.log import RunLog, at_work
 from dagsearch.storage.opening import Storage
 
 
@@ -163,8 +163,7 @@ class SelectionRun:
         log = self.search.log
         if self._began_here or not isinstance(log, RunLog):
             return True
-        silence = log.database.silence(log.name)
-        return not any(is_alive(name, silence) for name in silence if name != log.worker)
+        return not at_work(log.database, log.name) - {log.worker}
 
     def _take(self, ended: Running, closing: bool) -> Entry | None:
         return self.tell(ended.proposal, ended.future.result())

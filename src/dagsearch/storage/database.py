@@ -1,13 +1,5 @@
 """Runs in a database: two tables that are only appended to, and one with the processes at work.
 
-==========  ======================================================================
-table       columns
-==========  ======================================================================
-``run``     name, created, version, problem, settings
-``event``   run, number, time, worker, kind, body, claim, checksum
-``worker``  run, name, beat: who is at work, and when each of them last said so
-==========  ======================================================================
-
 Numbers of events have no gaps. A ``claim`` is unique within a run: if two processes claim the same, such as
 the next proposal, the database refuses one of them. A transaction is one short write; none is open while a
 model computes or an evaluation runs. What is read is JSON, never executed, and a checksum of every row makes
@@ -20,7 +12,7 @@ import os
 import sqlite3
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from copy import copy
 from os import PathLike
 from pathlib import Path
@@ -42,7 +34,7 @@ _NETWORK = frozenset(
     ["nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ceph", "lustre", "gpfs", "beegfs", "fuse.sshfs"]
 )
 # What the settings of a run hold.
-_SETTINGS = {"made_by": str, "arguments": dict, "given": list, "parts": dict, "leaves": dict, "seed": int}
+_SETTINGS = {"made_by": str, "arguments": dict, "parts": dict, "leaves": dict, "seed": int}
 
 _TABLES = (
     """CREATE TABLE IF NOT EXISTS run (
@@ -58,20 +50,18 @@ _TABLES = (
 
 
 class Event(NamedTuple):
-    """Something that happened in a run."""
+    """Something that happened in a run.
+
+    ``number`` counts from 1 without gaps, ``time`` is in seconds since 1970, ``worker`` is the process that
+    wrote it, and ``body`` has types that JSON has. No other event of the run has the same ``claim``.
+    """
 
     number: int
-    """Its number, from 1 without gaps."""
     time: float
-    """When it happened, in seconds since 1970."""
     worker: str
-    """The process that wrote it."""
     kind: str
-    """What happened."""
     body: dict[str, Any]
-    """Details, in types that JSON has."""
     claim: str | None = None
-    """What it claims for its process; no other event of the run claims the same."""
 
     @property
     def note(self) -> Mapping[str, Any]:
@@ -81,18 +71,17 @@ class Event(NamedTuple):
 
 
 class Header(NamedTuple):
-    """What identifies a run."""
+    """What identifies a run.
+
+    When it was ``created``, in seconds since 1970, by which ``version`` of dagsearch, the problem's
+    fingerprint, and how the search is composed.
+    """
 
     name: str
-    """Its name in the database."""
     created: float
-    """When it began, in seconds since 1970."""
     version: str
-    """The version of dagsearch that began it."""
     problem: dict[str, Any]
-    """The problem's fingerprint."""
     settings: dict[str, Any]
-    """How the search is composed."""
 
 
 def database_of(storage: str | PathLike[str], write: bool = False) -> "Database":
@@ -128,7 +117,9 @@ class Database:
         self.where, self._write_allowed = where, write
         self._connection: Any = None
         if write:
-            self._transaction(lambda: [self._execute(table) for table in _TABLES])
+            with self._writing():
+                for table in _TABLES:
+                    self._execute(table)
 
     def _connect(self) -> Any:
         raise NotImplementedError
@@ -146,13 +137,13 @@ class Database:
             self._connection = self._connect()
         return self._connection.execute(statement.replace("?", self._mark), values)
 
-    def _transaction(self, write: Callable[[], T], run: str = "") -> T:
-        """What a function returns that writes, all or nothing."""
+    @contextmanager
+    def _writing(self, run: str = "") -> Iterator[None]:
+        """While entered, a transaction is open: everything is written, or nothing."""
         self._tried(lambda: self._begin(run))  # nothing is written yet
         try:
-            found = write()
+            yield
             self._execute("COMMIT")
-            return found
         except BaseException as error:
             with suppress(*self._errors):
                 self._execute("ROLLBACK")
@@ -202,15 +193,15 @@ class Database:
         return [self._header(row) for row in rows]
 
     def _header(self, row: tuple[Any, ...]) -> Header:
+        name, created, version, problem, settings = row
         try:
-            header = Header(*row)._replace(problem=json.loads(row[3]), settings=json.loads(row[4]))
-            settings = header.settings
-            sound = isinstance(header.problem, dict) and settings.get("digest") in (None, _digest(header))
-            if sound and all(isinstance(settings.get(name), kind) for name, kind in _SETTINGS.items()):
+            header = Header(name, created, version, json.loads(problem), json.loads(settings))
+            sound = header.settings.get("digest") in (None, _digest(header))
+            if sound and all(isinstance(header.settings.get(name), kind) for name, kind in _SETTINGS.items()):
                 return header
             raise ValueError("its settings were changed")
         except (AttributeError, TypeError, ValueError) as error:
-            raise StorageError(f"{self.where} is damaged: run {row[0]!r} cannot be read ({error})") from error
+            raise StorageError(f"{self.where} is damaged: run {name!r} cannot be read ({error})") from error
 
     def run(self, name: str | None = None) -> Header:
         """The run with a name, or the only one; raises :class:`StorageError` if there is none."""
@@ -227,29 +218,23 @@ class Database:
             raise StorageError(f"{self.where} has several runs: name one of them with name=… ({names})")
         return next((one for one in runs if name is None or one.name == name), None)
 
-    def begin(self, name: str | None, version: str, problem: Any, settings: Any) -> Header:
+    def begin(self, name: str | None, header: Header) -> Header:
         """Begin a run, unless there is one with this name, or one at all if there is no name."""
         if name is not None and not (isinstance(name, str) and name.isprintable() and name):
             raise StorageError(f"name must be text that can be printed, got {shown(name)}")
-
-        def write() -> None:
+        with self._writing():
             if self.find(name) is None:
-                self._insert_run(Header(name or "run", self._now(), version, problem, settings))
-
-        self._transaction(write)
+                self._insert_run(header._replace(name=name or "run", created=self._now()))
         return self.run(name)
 
-    def restore(self, header: Header, events: Iterable[tuple[Any, ...]]) -> None:
-        """Write a whole run: its header, and number, time, worker, kind, body and claim of its events."""
-
-        def write() -> None:
+    def restore(self, header: Header, events: Iterable[Event]) -> None:
+        """Write a whole run."""
+        with self._writing():
             if any(one.name == header.name for one in self.runs()):
                 raise StorageError(f"{self.where} has a run named {header.name!r} already: give another name")
             self._insert_run(header)
-            for *first, body, claim in events:
-                self._insert((header.name, *first, _text(body), claim))
-
-        self._transaction(write)
+            for event in events:
+                self._insert(header.name, event)
 
     def _insert_run(self, header: Header) -> None:
         texts = json.dumps(header.problem), json.dumps({"digest": _digest(header), **header.settings})
@@ -259,27 +244,19 @@ class Database:
     # Events ------------------------------------------------------------------------------------------
 
     def append(
-        self, run: str, worker: str, kind: str, body: Mapping[str, Any], claim: str | None = None
+        self, run: str, worker: str, kind: str, body: dict[str, Any], claim: str | None = None
     ) -> int | None:
         """Store an event; returns its number, or ``None`` if another event has the same claim."""
-        text = _text(body)
-
-        def write() -> int | None:
-            if claim is not None and self._claimed(run, claim):
-                return None
+        with self._writing(run):
             last = self._execute("SELECT max(number) FROM event WHERE run = ?", run).fetchone()[0]
-            row = run, (last or 0) + 1, self._now(), worker, kind, text, claim
-            self._insert(row)
-            return int(row[1])
+            event = Event((last or 0) + 1, self._now(), worker, kind, body, claim)
+            return event.number if self._insert(run, event) else None
 
-        return self._transaction(write, run)
-
-    def _insert(self, row: tuple[Any, ...]) -> None:
-        self._execute("INSERT INTO event VALUES (?, ?, ?, ?, ?, ?, ?, ?)", *row, _checksum(row))
-
-    def _claimed(self, run: str, claim: str) -> bool:
-        found = self._execute("SELECT 1 FROM event WHERE run = ? AND claim = ?", run, claim)
-        return found.fetchone() is not None
+    def _insert(self, run: str, event: Event) -> bool:
+        """Whether an event was written, because no other has its claim."""
+        row = run, *event[:4], json.dumps(event.body, separators=(",", ":"), allow_nan=False), event.claim
+        insert = "INSERT INTO event VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (run, claim) DO NOTHING"
+        return int(self._execute(insert, *row, _checksum(row)).rowcount) == 1
 
     def events(self, run: str, after: int = 0) -> Iterator[Event]:
         """The events behind a number, in order; raises :class:`StorageError` at the first that is damaged."""
@@ -320,10 +297,6 @@ class Database:
     def is_on_network(self) -> bool:
         """Whether the file is on another machine, so that only one process may use it."""
         return False
-
-
-def _text(body: Mapping[str, Any]) -> str:
-    return json.dumps(body, separators=(",", ":"), allow_nan=False)
 
 
 def _checksum(row: tuple[Any, ...]) -> str:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from dagsearch._internal.plain import from_json, to_json
 from dagsearch._internal.texts import shown
 from dagsearch.errors import CovarianceError, ProblemError, SearchExhausted
-from dagsearch.problem import Action, State, Step, has_costly_steps
+from dagsearch.problem import Action, State, Step
 from dagsearch.results import Evaluation, Proposal, StepProposal
 from dagsearch.space.walks import numbered, walked
 from dagsearch.storage.database import Event
@@ -102,15 +102,16 @@ class LeafEvents:
 
     def _told(self, evaluation: Evaluation, proposal: Proposal | None, outcome: Any) -> Body:
         """What a tell says, with the belief about the reward just before; ``outcome`` is its noise."""
-        search, row = self._search, evaluation.row
-        predicted = search.posterior.of_reward(row, outcome)
-        other_way = (
-            search.space.by_run is None and proposal is not None and evaluation.actions != proposal.actions
-        )
-        own_way = proposal is not None and (proposal.number < 0 or other_way)
+        search, actions = self._search, None
+        predicted = search.posterior.of_reward(evaluation.row, outcome)
+        if proposal is not None and (
+            proposal.number < 0
+            or (search.space.by_run is None and evaluation.actions != proposal.actions)  # another way
+        ):
+            actions = numbered(search.problem, evaluation.actions or ())
         return {
-            "leaf": self.codec.encode(search.index.states[row]),
-            "actions": numbered(search.problem, evaluation.actions or ()) if own_way else None,
+            "leaf": self.codec.encode(search.index.states[evaluation.row]),
+            "actions": actions,
             "reward": evaluation.reward,
             "noise": outcome,
             "seconds": evaluation.seconds,
@@ -122,8 +123,7 @@ class LeafEvents:
 
     def repeat(self, event: Event) -> None:
         """Let the search do what an event says."""
-        repeat = getattr(self, f"_repeat_{event.kind}", None)
-        if repeat is not None:
+        if (repeat := getattr(self, f"_repeat_{event.kind}", None)) is not None:
             repeat(event, event.body)
 
     def _pending(self, number: int | None) -> Proposal | None:
@@ -216,14 +216,14 @@ class StepEvents(LeafEvents):
             "moves": moves_to(None, proposal.actions),
             "edge": proposal.edge,
             "begins": proposal.begins,
-            "drawn": _encoded([proposal.action], proposal.state, "iterator") if proposal.drawn else [],
+            "drawn": _encoded([proposal.action], proposal.state) if proposal.drawn else [],
             "exhausted": list(proposal.exhausted),
         }
 
     def _told(self, evaluation: Evaluation, proposal: Proposal | None, outcome: Any) -> Body:
         assert isinstance(proposal, StepProposal)
         step: Step = outcome
-        said = None if step.actions is None else _encoded(step.actions, step.state, "step")
+        said = None if step.actions is None else _encoded(step.actions, step.state)
         return {
             "leaf": None,
             "moves": moves_to(None, proposal.actions),
@@ -248,23 +248,14 @@ class StepEvents(LeafEvents):
             self._search.tell(proposal, step, seconds=body["seconds"])
 
 
-def _encoded(actions: Any, state: State, named_by: str) -> list[Any]:
+def _encoded(actions: Any, state: State) -> list[Any]:
     """Actions that a step or an iterator has named at a state, as JSON."""
     try:
         if not hasattr(actions, "__len__"):
             raise TypeError("they are an iterator")
         return [to_json(action) for action in actions]
     except TypeError as error:
-        instead = {
-            "step": "let actions(state) of the problem say them",
-            "iterator": "let it name numbers, text, tuples or frozensets, and make the rest in expand",
-        }
         raise ProblemError(
-            f"what the {named_by} names as actions of {shown(state)} cannot be stored ({error}): "
-            f"{instead[named_by]}"
+            f"actions that a step or an iterator names at {shown(state)} cannot be stored ({error}): name "
+            "numbers, text, tuples or frozensets, and make the rest in expand; or let actions(state) say them"
         ) from error
-
-
-def events_of(search: Any) -> LeafEvents:
-    """How the events of a search are written and repeated."""
-    return StepEvents(search) if has_costly_steps(search.problem) else LeafEvents(search)

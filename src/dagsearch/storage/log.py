@@ -19,17 +19,17 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import cache
-from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from dagsearch._internal.deadline import OutOfTime
 from dagsearch.errors import CovarianceError, SearchExhausted, StorageError
 from dagsearch.log import Log
+from dagsearch.problem import has_costly_steps
 from dagsearch.results import Proposal
 from dagsearch.storage.database import Database, Event, Header
-from dagsearch.storage.events import events_of
-from dagsearch.storage.steering import Steering
+from dagsearch.storage.events import LeafEvents, StepEvents
+from dagsearch.storage.record import Steering
 
 if TYPE_CHECKING:
     from dagsearch.search import Search
@@ -68,24 +68,20 @@ class RunLog(Log):
         """Called with every event of another process."""
         self._process = os.getpid()
         self._search: Search = weakref.proxy(search)
-        self._events = events_of(search)
+        self._events = (StepEvents if has_costly_steps(search.problem) else LeafEvents)(search)
         self.decoded = self._events.codec.decode
         self._seen = 0  # number of the last event that was read
         self._known = 0  # number of the last event up to which the search knows all
-        # The last claim, if others had it, and what was read then.
-        self._refused: tuple[str | None, int] = (None, 0)
         self._late = set[int]()  # own events that are repeated, because others came before them
         self._repeated: Event | None = None  # the event that the search repeats now
         self._consumed: Event | None = None  # the event that said so
         self._owners: dict[int, str] = {}  # of proposals
         self._takeovers = Counter[int]()
-        self._silence: dict[str, float] = {}
-        self._looked = -math.inf
+        self._at_work, self._looked = set[str](), -math.inf
         self._lost_after = LOST_AFTER
         self._heart = _Heart(database, self.name, self.worker)
         self._finalizer = weakref.finalize(self, self._heart.stop, database)
-        others = database.silence(self.name).keys() - {self.worker}
-        if any(map(self._is_alive, others)) and database.is_on_network:
+        if at_work(database, self.name) - {self.worker} and database.is_on_network:
             self.close()
             raise StorageError(
                 f"{database.where} is on a network file system, where several processes cannot share an "
@@ -97,24 +93,20 @@ class RunLog(Log):
 
     # Writing ------------------------------------------------------------------------------------------
 
-    def _append(self, kind: str, body: Mapping[str, Any], claim: str | None = None) -> int | None:
+    def _append(self, kind: str, body: dict[str, Any], claim: str | None = None) -> int | None:
         """Store an event; returns its number, or ``None`` if another process was faster to claim it."""
         if self.broken is not None:
             raise StorageError(self.broken)
         try:
-            if os.getpid() != self._process:
-                raise StorageError("the search was opened before this process was forked: open it again here")
-            number = self.database.append(self.name, self.worker, kind, body, claim)
-            if (number or math.inf) <= self._seen or (
-                claim is not None and (claim, self._seen) == self._refused
-            ):
-                raise StorageError(
-                    f"{self.database.where} is damaged: events of run {self.name!r} are missing"
-                )
-            self._refused = claim if number is None else None, self._seen
-            self._known += number == self._known + 1
-            return number
-        except (StorageError, TypeError, ValueError) as error:
+            with self.deciding():
+                if os.getpid() != self._process:
+                    raise StorageError("the search was opened before this process was forked: open it again")
+                number = self.database.append(self.name, self.worker, kind, body, claim)
+                if number is not None and number <= self._seen:
+                    raise StorageError(
+                        f"{self.database.where} is damaged: events of {self.name!r} are missing"
+                    )
+        except StorageError as error:
             lost = f"the next event ({kind}) was not written"
             if "reward" in body:
                 lost = (
@@ -122,15 +114,8 @@ class RunLog(Log):
                 )
             self.broken = f"{error}; {lost}"
             raise StorageError(self.broken) from error
-        except BaseException as error:
-            self._break(error)
-            raise
-
-    def _break(self, error: BaseException) -> None:
-        self.broken = self.broken or (
-            f"the search was stopped halfway ({type(error).__name__}: {error}) and may differ from its log. "
-            f"Everything that was told is safe: open the search from {self.database.where} again"
-        )
+        self._known += number == self._known + 1
+        return number
 
     @contextmanager
     def deciding(self) -> Iterator[None]:
@@ -144,7 +129,10 @@ class RunLog(Log):
         except (CovarianceError, SearchExhausted, OutOfTime, StorageError):
             raise
         except BaseException as error:
-            self._break(error)
+            self.broken = (
+                f"the search was stopped halfway ({type(error).__name__}: {error}) and may differ from its "
+                f"log. All that was told is safe: open the search from {self.database.where} again"
+            )
             raise
 
     def write(self, kind: str, *about: Any, **body: Any) -> int | None:
@@ -168,7 +156,6 @@ class RunLog(Log):
         self._lost_after = LOST_AFTER if lost_after is None else lost_after
         self._heart.every(min(_BEAT, self._lost_after / _BEATS))
         self.began = self._append("run", {"budget": math.ceil(budget), "stop": dict(rules)}) or 0
-        self.catch_up()
 
     def close(self) -> None:
         """Leave the run: its other processes take over what is pending here."""
@@ -182,8 +169,10 @@ class RunLog(Log):
             return
         if self.broken is not None:
             raise StorageError(self.broken)
-        events = list(self.database.events(self.name, self._seen))
-        for event, follower in zip_longest(events, events[1:]):
+        events = self.database.events(self.name, self._seen)  # a long run is not held in memory
+        event = next(events, None)
+        while event is not None:
+            follower = next(events, None)
             self._seen, self._known = event.number, max(self._known, event.number)
             try:
                 self._take(event, follower)
@@ -197,6 +186,7 @@ class RunLog(Log):
                 ) from error
             finally:
                 self._repeated = self.learnt = None
+            event = follower
 
     def _take(self, event: Event, follower: Event | None) -> None:
         """Let the search repeat an event, unless it is its own, or what was learnt from the one before."""
@@ -252,27 +242,29 @@ class RunLog(Log):
         return owner != self.worker and self._is_alive(owner)
 
     def _is_alive(self, worker: str) -> bool:
-        if worker == self.worker:
-            return True
-        if worker not in self._silence or time.monotonic() - self._looked > _LOOK:  # it may be new
-            self._silence, self._looked = self.database.silence(self.name), time.monotonic()
-        return is_alive(worker, self._silence, self._lost_after)
+        if worker not in self._at_work or time.monotonic() - self._looked > _LOOK:  # it may be new
+            self._at_work = at_work(self.database, self.name, self._lost_after) | {self.worker}
+            self._looked = time.monotonic()
+        return worker in self._at_work
 
 
-def is_alive(worker: str, silence: Mapping[str, float], lost_after: float = LOST_AFTER) -> bool:
-    """Whether a process is at work: it has not left, is not silent for too long, and exists if it is here."""
-    if silence.get(worker, math.inf) > lost_after:
-        return False
+def at_work(database: Database, run: str, lost_after: float = LOST_AFTER) -> set[str]:
+    """The processes that have neither left a run nor ended on this machine, nor are silent for too long."""
+    silence = database.silence(run)
+    return {worker for worker in silence if silence[worker] <= lost_after and not _has_ended(worker)}
+
+
+def _has_ended(worker: str) -> bool:
+    """Whether a process of this machine no longer exists."""
     host, process, here = worker.rsplit(" ", 2)
     if host != platform.node() or here.partition("-")[0] != _numbering() or sys.platform == "win32":
-        return True  # on Windows a signal of 0 would end the process
-    try:
-        os.kill(int(process), 0)
-    except ProcessLookupError:
-        return False
-    except (OSError, ValueError):  # of another user
-        pass
-    return True
+        return False  # on Windows a signal of 0 would end the process
+    with suppress(PermissionError, ValueError):  # of another user
+        try:
+            os.kill(int(process), 0)
+        except ProcessLookupError:
+            return True
+    return False
 
 
 @cache

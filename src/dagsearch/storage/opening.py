@@ -1,22 +1,40 @@
-"""Beginning a run, or continuing one: a search is attached to a run, and repeats its events."""
+"""Beginning a run, or continuing one: a search is attached to a run, and repeats its events.
 
+A run says what its search is made of, as JSON. Only an equal search continues it.
+"""
+
+import hashlib
+import json
+import logging
+import re
 from collections.abc import Callable, Mapping
-from contextlib import closing
+from contextlib import closing, suppress
 from os import PathLike
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from dagsearch._internal.threads import one_thread
 from dagsearch.errors import StorageError
 from dagsearch.problem import Problem, has_costly_steps
-from dagsearch.storage.database import database_of
-from dagsearch.storage.fingerprint import check_same, fingerprint, plain_arguments, settings_of
+from dagsearch.space import Space
+from dagsearch.space.walks import shape_rng
+from dagsearch.storage.database import Header, database_of
+from dagsearch.storage.encoding import StateCodec, known_states, leaf_form
 from dagsearch.storage.log import RunLog
 
 if TYPE_CHECKING:
     from dagsearch.search import Search
 
+logger = logging.getLogger(__name__)
+
 Storage = str | PathLike[str]
 """A path, or a URL ``postgresql://…``."""
+
+# Number of random leaves by which problems are compared.
+_LEAVES = 8
+# A digest within a text.
+_DIGEST = re.compile(r"\b[0-9a-f]{16,}\b")
 
 
 @one_thread()  # as in the run itself
@@ -44,11 +62,18 @@ def attach(
         if name is not None:
             raise ValueError("name= picks a run of a database: give storage=, too")
         return
-    settings, problem = settings_of(search, made_by, arguments), fingerprint(search.space)
+    settings = {
+        "made_by": made_by,
+        "arguments": _plain(arguments),
+        "parts": _parts_of(search),
+        "leaves": leaf_form(search.problem),
+        "seed": search.seed,
+    }
+    now = Header("", 0.0, __version__, _fingerprint(search.space), settings)
     database = database_of(storage, write=True)
     try:
-        header = database.begin(name, __version__, problem, settings)
-        check_same(header, search, database.where)
+        header = database.begin(name, now)
+        _check_same(header, now, database.where)
         search.seed = header.settings["seed"]
         log = RunLog(search, database, header)
         search.log_with(log)
@@ -73,27 +98,101 @@ def resume(
     """The search of a run, composed as it was, after all events of the run."""
     with closing(database_of(storage)) as database:
         header = database.run(name)
-    settings = header.settings
+    made_by, known, plain = header.settings["made_by"], header.settings["arguments"], _plain(given)
     makers: dict[str, Callable[..., Search]] = {kind.__name__: kind}
     if not has_costly_steps(problem):
         makers |= {"Search.paper": kind.paper, "Search.default": kind.default}
-    if settings["made_by"] not in makers:
-        raise StorageError(f"the run was begun by {settings['made_by']!r}, which is unknown here")
-    known, plain = settings["arguments"], plain_arguments(given)
-    if missing := sorted(set(settings["given"]) - set(given)):
-        raise StorageError(
-            f"the search was made with {', '.join(missing)}, which cannot be stored: pass the same to resume"
-        )
-    for argument in sorted(set(known) & set(given)):
-        if argument not in plain or known[argument] != plain[argument]:
+    if made_by not in makers:
+        raise StorageError(f"the run was begun by {made_by!r}, which is unknown here")
+    for argument in known.keys() & plain.keys():
+        if known[argument] != plain[argument]:
             raise StorageError(
                 f"the search was made with {argument}={known[argument]!r}, not {given[argument]!r}: pass the "
                 "same value to resume, or none"
             )
-    arguments = {**known, **given, "seed": settings["seed"], "storage": storage, "name": header.name}
+    arguments = {**known, **given, "seed": header.settings["seed"], "storage": storage, "name": header.name}
     try:
-        return makers[settings["made_by"]](problem, **arguments)
+        return makers[made_by](problem, **arguments)
     except TypeError as error:
         raise StorageError(
-            f"the search was made by {settings['made_by']}(...): pass the same arguments to resume ({error})"
+            f"the search was made by {made_by}(...): pass the same arguments to resume ({error})"
         ) from error
+
+
+def _plain(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments that JSON can hold, as it holds them; NumPy's numbers are plain ones."""
+    found = dict[str, Any]()
+    for name, value in arguments.items():
+        with suppress(TypeError, ValueError):
+            found[name] = json.loads(json.dumps(value, default=np.generic.item))
+    return found
+
+
+def _fingerprint(space: Space) -> dict[str, Any]:
+    """What distinguishes a problem: its type, its own identity if it has one, and a digest of some states."""
+    codec, problem, rng = StateCodec(space), space.problem, shape_rng()  # the same in every process
+    states = known_states(space)[:1]
+    if not has_costly_steps(problem):
+        states += [space.walk(problem.root(), rng)[0] for _ in range(_LEAVES)]
+    encoded = json.dumps([codec.encode(state) for state in states])
+    return {
+        "type": type(problem).__name__,
+        "identity": None if space.identity is None else str(space.identity()) or None,
+        "leaves": hashlib.sha256(encoded.encode()).hexdigest(),
+    }
+
+
+def _parts_of(search: "Search") -> dict[str, str]:
+    """The composition as text, without memory addresses, which differ between processes."""
+    if has_costly_steps(search.problem):
+        return {}
+    scores, covariance = search.index.scores, search.index.scores.covariance
+    learnable = () if covariance is None else covariance.hyperparameters
+    parts = {
+        "repeats": search.repeats,
+        "evidence": search.posterior.evidence,
+        "proposers": search.portfolio,
+        "backup": None if search.explored is None else search.values.backup,
+        "model": [type(scores).__name__, covariance, getattr(scores, "noise", None)],
+        # The text of a covariance may not show all of its numbers.
+        "hyperparameters": [f"{one.value:.6g}" for one in learnable],
+    }
+    return {name: without_addresses(repr(part)) for name, part in parts.items()}
+
+
+def without_addresses(text: str) -> str:
+    """A ``repr`` without memory addresses."""
+    return re.sub(r" at 0x[0-9a-fA-F]+", "", text)
+
+
+def _check_same(then: Header, now: Header, where: str) -> None:
+    """Raise unless a search is the one that began a run, by this or an earlier 1.x version."""
+    if then.version.partition(".")[0] != now.version.partition(".")[0]:
+        raise StorageError(
+            f"{where} was written by dagsearch {then.version}, this is {now.version}: continue it with that "
+            "version, or take its rewards over by 'dagsearch export'"
+        )
+    goal = {"minimize": now.settings["leaves"]["minimize"]}
+    _check_equal("problem", then.problem, now.problem, where)
+    _check_equal("problem", then.settings["leaves"], goal, where)
+    if then.version == now.version:  # parts of another version may describe themselves in other words
+        _check_equal("search", then.settings["parts"], now.settings["parts"], where)
+    else:
+        logger.warning(
+            "%s was begun with dagsearch %s, this is %s: the last digits of beliefs may differ, and so may, "
+            "eventually, the leaves that are asked for",
+            *(where, then.version, now.version),
+        )
+
+
+def _check_equal(what: str, then: Mapping[str, Any], now: Mapping[str, Any], where: str) -> None:
+    for name in now:
+        if then.get(name, now[name]) != now[name]:
+            was, found = (_DIGEST.sub("", str(one)).strip() for one in (then[name], now[name]))
+            details = f"its {name} was {was}, and is {found}"
+            if was == found:  # digests say nothing to a reader
+                details = "its choices or its data differ"
+            raise StorageError(
+                f"{where} is the run of another {what} ({details}). Continue it with the same {what}, made "
+                "with the same arguments. It was not changed"
+            )

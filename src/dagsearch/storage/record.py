@@ -5,19 +5,25 @@
 """
 
 import math
+import os
+import platform
 from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple, Self
 
-from dagsearch._internal.checks import is_finite
+from dagsearch._internal.checks import LARGEST_WHOLE, is_budget, is_finite
 from dagsearch._internal.plain import to_json
+from dagsearch._internal.texts import shown
 from dagsearch.errors import StorageError
 from dagsearch.posterior.units import LARGEST_REWARD
 from dagsearch.results import Evaluation, Gaussian, Result
 from dagsearch.storage.database import Database, Event, Header
 from dagsearch.storage.encoding import moves_to, note_to_json
-from dagsearch.storage.steering import Steering
 
+ACTIONS = ("pause", "continue", "stop", "budget", "propose")
+"""What users can ask a run for."""
+# Longest leaf in a request, in characters of its representation.
+_LONGEST = 1 << 20
 # Size of the largest mean of a belief: squares of larger ones would overflow.
 _LARGEST = 1e150
 # What the first note of a feature selection says.
@@ -25,42 +31,137 @@ _ABOUT = {"data", "features", "rows", "folds"}
 
 
 class Told(NamedTuple):
-    """An evaluation that has ended with a reward."""
+    """An evaluation that has ended with a reward.
+
+    ``leaf`` is as it is stored, or ``None`` for a costly step. ``moves`` are the actions to it as text, if it
+    does not show them itself. ``seconds`` count from the start of the search, and ``predicted`` is the belief
+    over the leaf's g just before, in units of the reward. Large rewards are good.
+    """
 
     leaf: Any
-    """The leaf as it is stored; ``None`` if it is a costly step."""
     moves: list[str] | None
-    """The actions to it as text, if it does not show them itself."""
     reward: float
-    """The reward; large is good."""
     seconds: float
-    """When it was told, in seconds from the start of the search."""
     predicted: Gaussian | None
-    """Belief over the leaf's g just before, in units of the reward."""
 
 
 class Waiting(NamedTuple):
-    """An evaluation that has not ended; leaf and moves as in :class:`Told`."""
+    """An evaluation that has not ended, asked for at ``since`` by a process; the rest as in :class:`Told`."""
 
     leaf: Any
     moves: list[str] | None
     since: float
-    """When it was asked for, in seconds since 1970."""
     by: str | None
-    """The process that asked for it."""
 
 
 class Failure(NamedTuple):
-    """An evaluation that has ended without a reward of its own; leaf and moves as in :class:`Told`."""
+    """An evaluation that failed ``at`` some time in seconds since 1970; ``text`` says why.
+
+    ``step`` is the number of rewards that were told then, this one included if it was told as one.
+    """
 
     leaf: Any
     moves: list[str] | None
     at: float | None
-    """When it failed, in seconds since 1970."""
     text: str
-    """Why."""
     step: int
-    """Number of rewards that were told then, this one included if it was told as one."""
+
+
+class Request(NamedTuple):
+    """What a user has asked a run to do ``at`` some time in seconds since 1970: one of :data:`ACTIONS`.
+
+    ``value`` is the budget, or the leaf to evaluate next as it is stored. ``answer`` says what became of it;
+    it is ``None`` if no process has carried it out yet.
+    """
+
+    at: float
+    action: str
+    value: Any
+    answer: str | None
+    refused: bool = False
+
+
+class Steering:
+    """What users have asked a run to do, as its events say."""
+
+    paused = False
+    """Whether no evaluation is started until the user says so."""
+    budget: int | None = None
+    """Number of evaluations at which the run ends, as a script or a request has said last."""
+    run_began: float | None = None
+    """When the last process began to run, in seconds since 1970."""
+    last_run = last_stop = 0
+    """Numbers of the last event with which a process began to run, and of the last that asks it to stop."""
+    _script: int | None = None  # what a script has said: it says the same when it runs again
+
+    def __init__(self) -> None:
+        self.rules: dict[str, float] = {}
+        """Other rules for stopping, by name."""
+        self.requests: dict[int, Request] = {}
+        """Requests of users, by the number of their event."""
+
+    @property
+    def wanted(self) -> dict[int, Any]:
+        """Leaves to evaluate next, as they are stored, by the number of the request."""
+        return {number: one.value for number, one in self.requests.items() if one.answer is None}
+
+    def steer(self, event: Event, spent: float) -> None:
+        """Take an event; ``spent`` is what the evaluations so far have taken of the budget."""
+        body, asked = event.body, self.requests.get(event.body.get("request", 0))
+        if event.kind == "run":
+            if body["budget"] != self._script and is_budget(body["budget"]):
+                self.budget = self._script = body["budget"]
+            self.run_began, self.last_run = event.time, event.number
+            self.rules = {name: value for name, value in body["stop"].items() if is_finite(value)}
+        elif event.kind == "request":
+            self._take(event, body["action"], body.get("value"), spent)
+        elif event.kind in ("answer", "ask") and asked is not None:
+            refused = body.get("refused")
+            answer = "done" if refused is None else str(refused)
+            self.requests[body["request"]] = asked._replace(answer=answer, refused=refused is not None)
+
+    def _take(self, event: Event, action: Any, value: Any, spent: float) -> None:
+        answer, refused = None if action == "propose" else "done", False
+        if action in ("pause", "continue"):
+            self.paused = action == "pause"
+        elif action == "stop":
+            self.last_stop = event.number
+        elif action == "budget" and is_budget(value) and value >= spent:
+            self.budget = value
+        elif action == "budget":
+            answer, refused = f"{spent} evaluations are done already", True
+        self.requests[event.number] = Request(event.time, str(action), value, answer, refused)
+
+
+def send_request(database: Database, run: str, action: Any, value: Any = None) -> int:
+    """Ask the processes of a run to do something; returns the number of the event.
+
+    They refuse a budget below what was evaluated, and a leaf that the problem does not have.
+
+    Parameters
+    ----------
+    database : Database
+        The database, open for writing.
+    run : str
+        Name of the run.
+    action : str
+        ``"pause"``, ``"continue"``, ``"stop"``, ``"budget"`` or ``"propose"``, to evaluate a leaf next.
+    value : optional
+        For ``"budget"`` the total number of evaluations, for ``"propose"`` the leaf as it is stored.
+    """
+    if action not in ACTIONS:
+        raise ValueError(f"action must be one of {', '.join(ACTIONS)}, got {shown(action)}")
+    if action == "budget" and not is_budget(value):
+        raise ValueError(
+            f"the budget must be a positive whole number of evaluations, at most {LARGEST_WHOLE}, got "
+            f"{shown(value)}"
+        )
+    if action == "propose" and (value is None or len(repr(value)) > _LONGEST):
+        raise ValueError("propose needs a leaf that is not too long")
+    body = {"action": action, "value": value if action in ("budget", "propose") else None}
+    number = database.append(run, f"{platform.node()} {os.getpid()} page", "request", body)
+    assert number is not None, "a request claims nothing"
+    return number
 
 
 class Record(Steering):

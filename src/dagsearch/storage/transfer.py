@@ -28,8 +28,8 @@ def imported(
     rows = [_decoded(number, line) for number, line in enumerate(lines, start=1) if line.strip()]
     try:
         header = Header(**rows[0]["run"])
-        events = [tuple(Event(**row)) for row in rows[1:]]
-        if [event[0] for event in events] != list(range(1, len(events) + 1)):
+        events = [Event(**row) for row in rows[1:]]
+        if [event.number for event in events] != list(range(1, len(events) + 1)):
             raise ValueError("events are missing, or in another order")
     except (LookupError, TypeError, ValueError) as error:
         raise StorageError(f"this is not an exported run ({type(error).__name__}: {error})") from error
