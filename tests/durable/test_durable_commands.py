@@ -55,19 +55,6 @@ def test_a_function_is_resumed_by_its_name(tmp_path, capsys, monkeypatch):
     assert repr(whole.best_state) in told
 
 
-def test_what_is_no_run_is_said(tmp_path, capsys):
-    (tmp_path / "notes.txt").write_text("hello")
-    for command in (["show"], ["resume", "--problem", "a:b"], ["export"]):
-        assert main([*command, str(tmp_path / "missing.db")]) == 1
-        assert "there is no run" in capsys.readouterr().err
-        assert main([*command, str(tmp_path / "notes.txt")]) == 1
-        assert "is not a database of dagsearch" in capsys.readouterr().err
-
-
-def cost(choose):
-    return (choose("x", range(10)) - 3) ** 2
-
-
 @pytest.mark.parametrize("seed", range(3))
 def test_show_recommends_what_the_result_does_in_a_noisy_run(seed, tmp_path, capsys):
     noise = iter(np.random.default_rng(seed).normal(size=60))
@@ -126,29 +113,3 @@ def test_a_search_that_has_ended_evaluates_nothing_when_it_is_run_again(rules, s
     first, second = (ds.search(problem, 15, seed=0, storage=tmp_path / "run.db", **rules) for _ in range(2))
     assert first.stopped == second.stopped == stopped
     assert len(first.history) == len(second.history) == len(calls)
-
-
-@pytest.mark.parametrize(
-    ("name", "code"),
-    [
-        ("run.db", 1),
-        ("link.db", 1),
-        ("table.csv", 1),
-        ("page.html", 0),
-        ("missing/page.html", 1),
-        ("folder", 1),
-    ],
-)
-def test_a_report_replaces_no_file_of_the_user(name, code, tmp_path, capsys):
-    ds.search(ds.problems.Subsets(6, 2, reward=sum), 6, seed=0, storage=tmp_path / "run.db")
-    (tmp_path / "link.db").symlink_to(tmp_path / "run.db")
-    (tmp_path / "table.csv").write_text("a,b")
-    (tmp_path / "page.html").write_text("<!DOCTYPE html><title>an earlier page</title>")
-    (tmp_path / "folder").mkdir()
-    before = {path: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()}
-    assert main(["report", str(tmp_path / "run.db"), "--out", str(tmp_path / name)]) == code
-    assert ("error: --out:" in capsys.readouterr().err) == (code == 1)
-    if code == 1:
-        assert {path: path.read_bytes() for path in before} == before
-    else:
-        assert b"dagsearch" in (tmp_path / name).read_bytes()

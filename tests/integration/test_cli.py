@@ -10,7 +10,7 @@ import dagsearch
 from dagsearch import cli
 from dagsearch.cli import demo
 from dagsearch.tables import load_table
-from support.processes import PATIENCE, environment, read_until, running
+from support.processes import environment
 from support.runs import events
 
 
@@ -56,21 +56,6 @@ def test_ctrl_c_outside_the_search_leaves_no_traceback(monkeypatch, capsys):
     monkeypatch.setattr(demo, "run", lambda _: signal.raise_signal(signal.SIGINT))
     assert cli.main(["demo"]) == 130
     assert capsys.readouterr().err == "interrupted\n"
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("interruptible")
-def test_ctrl_c_stops_the_demo_with_the_best_so_far():
-    command = [sys.executable, "-m", "dagsearch", "demo", "--budget", "100000"]
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    with running(command, **pipes, env=environment(PYTHONIOENCODING="utf-8")) as process:
-        read_until(b"best ", process)  # the first line of the progress: the search runs
-        process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=PATIENCE)
-    assert process.returncode == 0
-    assert b"Stopped after" in err
-    assert b"Traceback" not in err
-    assert "random search" in out.decode()
 
 
 @pytest.mark.parametrize(("name", "target"), [("cancer", "diagnosis"), ("digits", "digit"), ("shop", "left")])

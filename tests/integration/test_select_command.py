@@ -16,7 +16,6 @@ from joblib.externals.loky import get_reusable_executor
 
 from dagsearch.cli import main
 from dagsearch.cli.select import add_parser, task
-from dagsearch.cli.select.summary import summary
 from dagsearch.selection import scoring
 from dagsearch.sklearn import DAGSearchSelector
 from support.processes import PATIENCE, running, wait_until
@@ -104,20 +103,6 @@ def test_fixed_and_forbidden(select):
     )
     assert result()["comparisons"][0]["features"] == 6  # what is forbidden is not compared with either
     assert "all features" in out
-
-
-def without_seconds(content):
-    if isinstance(content, dict):
-        return {key: without_seconds(value) for key, value in content.items() if key != "seconds"}
-    return [without_seconds(value) for value in content] if isinstance(content, list) else content
-
-
-def test_seed_decides(select):
-    for name, seed in (("one", 1), ("again", 1), ("two", 2)):
-        assert select("--seed", seed, "--out", name, target="kind")[0] == 0
-    assert without_seconds(result("one")) == without_seconds(result("again"))
-    scores = [[entry["score"] for entry in result(name)["history"]] for name in ("one", "two")]
-    assert scores[0] != scores[1]  # other rows are held out, and other folds are drawn
 
 
 # Estimators -----------------------------------------------------------------------------------------
@@ -249,14 +234,6 @@ def test_names_are_shown_and_not_run(select, folder):
     assert r"red\x1b[31m,\nline" in out
     assert HOSTILE in result()["result"]["features"]
     assert HOSTILE not in (folder / "out" / "report.html").read_text(encoding="utf-8")
-
-
-def test_failures_are_told_in_one_line(select, folder):
-    (folder / "plain.py").write_text("from sklearn.linear_model import Ridge\nridge = Ridge()\n")
-    code, out, _ = select("--estimator", "plain.ridge", "--forbidden", "kind", "colour", budget="12")
-    assert code == 0
-    (line,) = [line for line in out.splitlines() if "could not be scored" in line]
-    assert "Input X contains NaN" in line
 
 
 def test_doubtful_columns_are_named_before_anything_is_spent(folder, capsys, monkeypatch):
@@ -476,17 +453,6 @@ def test_bad_rows_are_told(select, folder, arguments, message):
 # Files ------------------------------------------------------------------------------------------------
 
 
-def test_only_the_files_of_an_earlier_report_are_replaced(select, folder):
-    (folder / "out").mkdir()
-    (folder / "out" / "history.csv").write_text("mine")
-    code, out, err = select("--out", "out")
-    assert (code, out) == (1, "")
-    assert "history.csv is not of an earlier report; give another folder" in err
-    assert (folder / "out" / "history.csv").read_text() == "mine"
-    assert select("--out", "new")[0] == select("--out", "new", "--seed", "1")[0] == 0
-    assert result("new")["settings"]["seed"] == "1"
-
-
 def test_a_reader_that_has_had_enough_loses_no_files(folder):
     given = ["--budget", "6", "--out", "out"]
     with running(command_line(*given), stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
@@ -533,19 +499,6 @@ def test_files_beside_the_table_replace_no_installed_module(select, folder):
 
 
 # Interrupts -------------------------------------------------------------------------------------------
-
-
-def test_interrupt_while_comparing_loses_nothing(folder, monkeypatch):
-    def interrupted(*_):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(task, "_forward_selection", interrupted)
-    report, stopped = task.select(parsed())
-    assert stopped
-    content = report.to_dict()
-    assert len(content["comparisons"]) == 2
-    assert content["result"]["holdout_score"] is not None
-    assert "hold-out" in summary(report)
 
 
 # Hard tables ------------------------------------------------------------------------------------------

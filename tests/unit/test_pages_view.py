@@ -2,7 +2,6 @@
 
 import json
 import math
-from contextlib import closing
 
 import numpy as np
 import pytest
@@ -14,7 +13,6 @@ from dagsearch.forecasts import forecast, progress_of
 from dagsearch.report.parts import leaf_parts
 from dagsearch.report.view import Viewed
 from dagsearch.sklearn import DAGSearchSelector
-from dagsearch.storage.database import database_of
 from dagsearch.storage.record import Record, Told
 from support.runs import events, record
 from support.steps import Walk
@@ -92,17 +90,6 @@ def test_pending_evaluations_have_an_age_and_the_process_that_asked(half_way, ru
     assert all(", process " in one["by"] for one in view["pending"])
 
 
-def test_events_may_come_in_pieces(half_way, run):
-    found, known = events(run), Record()
-    with closing(database_of(run)) as database:
-        known.begin(database.run())
-    shown = Viewed("run.db", known)
-    for start in range(0, len(found), 7):
-        known.add(found[start : start + 7])
-        shown.view()
-    assert shown.view() == viewed(run)
-
-
 def test_the_path_to_the_best_leaf_has_what_was_evaluated_instead(half_way, run):
     view = viewed(run)
     steps, told = view["path"], half_way.history
@@ -168,31 +155,6 @@ def test_forecasts_look_no_farther_than_they_were_measured(run):
     assert "; the next 180 evaluations will improve it" in view["sentence"]
     assert view["forecast"][-1]["step"] == 200
     assert {1, 10, 100, 180} < {one["n"] for one in view["forecast"]}
-
-
-def test_a_game_is_shown_by_its_value_and_its_moves(run):
-    search = ds.Search.default(ds.problems.TicTacToe(), seed=0, storage=run)
-    result = search.run(60)
-    search.close()
-    view, of_result = viewed(run), Viewed("result", Record.of_result(result)).view()
-    assert view["game"]
-    assert of_result["game"]
-    assert of_result["best"] == pytest.approx(result.value.mean)
-    assert view["sentence"].startswith("Value for the first player ")
-    assert view["forecast"] == []
-    firsts = [one.actions[0] for one in result.history]
-    most = max(set(firsts), key=firsts.count)
-    for shown in (view, of_result):
-        assert shown["best_leaf"][0] == str(most)
-        first = shown["path"][0]
-        assert first["label"] == f"1: {most}"
-        assert first["count"] == firsts.count(most)
-        assert first["mean"] == pytest.approx(
-            np.mean([one.reward for one in result.history if one.actions[0] == most])
-        )
-    known = [point["best"] for point in view["history"]]
-    assert all(-1.5 < value < 1.5 for value in known)
-    assert len(set(known)) > 10
 
 
 def test_a_run_that_failures_or_a_rule_have_ended_is_over(run, tmp_path):
@@ -300,19 +262,6 @@ def test_a_noisy_run_shows_the_recommended_leaf_and_its_mean(run, search):
         assert view["best_leaf"] == [f"option={result.best_state['option']}"]
         assert view["sentence"].startswith("Best mean so far")
         assert view["words"]["so far"] == "largest reward so far"
-
-
-def test_failures_that_are_told_as_a_number_are_shown(run):
-    def fails_often(chosen):
-        if sum(chosen) % 3 == 0:
-            raise OSError("no licence")
-        return sum(chosen)
-
-    ds.search(ds.problems.Subsets(12, 3, reward=fails_often), 12, seed=0, storage=run, on_error=-1.0)
-    view = viewed(run)
-    assert (view["evaluations"], view["lost"], view["left"]) == (12, 0, 0)
-    assert view["failure_count"] == sum(point["reward"] == -1.0 for point in view["history"]) > 0
-    assert all("no licence" in one["text"] for one in view["failures"])
 
 
 def test_a_few_very_bad_rewards_do_not_make_forecasts_absurd(run):
