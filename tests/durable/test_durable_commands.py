@@ -25,12 +25,8 @@ def test_searches_are_resumed_by_their_problem(tmp_path, capsys, monkeypatch):
         next(steps)
     search.close()
     whole = ds.Search.default(Sum(), initial=4, seed=0).run(30)
-    for wrong, words in {
-        "support.problems": "module:name",
-        "support.problems:Nothing": "cannot be imported",
-    }.items():
-        assert main(["resume", str(run), "--problem", wrong]) == 1
-        assert words in capsys.readouterr().err
+    assert main(["resume", str(run), "--problem", "support.problems:Nothing"]) == 1
+    assert "cannot be imported" in capsys.readouterr().err
     assert main(["resume", str(run), "--problem", "support.problems:Sum"]) == 0
     told = capsys.readouterr().out
     assert f"best reward {whole.best_reward:.6g} after 30 evaluations" in told
@@ -55,7 +51,7 @@ def test_a_function_is_resumed_by_its_name(tmp_path, capsys, monkeypatch):
     assert repr(whole.best_state) in told
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_show_recommends_what_the_result_does_in_a_noisy_run(seed, tmp_path, capsys):
     noise = iter(np.random.default_rng(seed).normal(size=60))
     result = ds.maximize(
@@ -66,8 +62,9 @@ def test_show_recommends_what_the_result_does_in_a_noisy_run(seed, tmp_path, cap
         storage=tmp_path / "run.db",
     )
     assert main(["show", str(tmp_path / "run.db")]) == 0
-    best = f"best mean so far: {result.best_reward:.6g} at a={result.best_state['a']}"
-    assert best in capsys.readouterr().out.splitlines()
+    told = capsys.readouterr().out.splitlines()
+    assert f"Best mean so far {result.best_reward:.4g} after 60 evaluations." in told
+    assert f"At: a={result.best_state['a']}" in told
 
 
 def pipeline(choose):
@@ -94,8 +91,8 @@ def test_show_writes_leaves_as_people_do(make, written, tmp_path, capsys):
     ds.search(make(), 20, seed=0, storage=tmp_path / "run.db")
     assert main(["show", str(tmp_path / "run.db")]) == 0
     lines = capsys.readouterr().out.splitlines()
-    best = next(line for line in lines if line.startswith("best so far"))
-    assert re.fullmatch(f"best so far: \\S+ at {written}", best), best
+    best = next(line for line in lines if line.startswith("At: "))
+    assert re.fullmatch(f"At: {written}", best), best
     assert len([line for line in lines if line.startswith("  ") and "null" not in line]) in (3, 5)
 
 

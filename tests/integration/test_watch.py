@@ -415,4 +415,4 @@ def test_show_and_watch_read_a_run_in_either_database(storage, capsys):
         (run,) = httpx.get(address + "data", timeout=60).json()["runs"]
         assert (run["state"], run["evaluations"], run["budget"]) == ("ended", 13, 13)
     assert main(["show", storage]) == 0
-    assert "Evaluations: 13 of 13\n" in capsys.readouterr().out
+    assert "Evaluations: 13 of 13" in capsys.readouterr().out

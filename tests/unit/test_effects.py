@@ -14,8 +14,8 @@ def told_of(result):
     return [Shown(parts_of(one, record), one.reward) for one in record.told]
 
 
-def worth(result, noisy=False):
-    return {str(one.part): one.importance for one in effects_of(told_of(result), noisy)}
+def worth(result):
+    return {str(one.part): one.importance for one in effects_of(told_of(result))}
 
 
 def test_items_are_worth_what_replacing_them_costs():
@@ -59,7 +59,7 @@ def test_few_evaluations_and_parts_that_never_varied_say_nothing():
 
 def test_a_page_computes_effects_again_when_there_are_new_evaluations(monkeypatch):
     record, calls = Record(), []
-    monkeypatch.setattr("dagsearch.report.view.effects_of", lambda told, _: calls.append(len(told)) or [])
+    monkeypatch.setattr("dagsearch.report.view.effects_of", lambda told: calls.append(len(told)) or [])
     page = Viewed("some", record)
     for step in range(44):
         record.add_told(Told([step], None, float(step), 0.0, None))

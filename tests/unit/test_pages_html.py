@@ -7,8 +7,8 @@ import pytest
 
 import dagsearch as ds
 from dagsearch.cli import main
-from dagsearch.report import Report, words
 from dagsearch.report.html import policy
+from dagsearch.report.report import Report
 from support.browser import in_browser
 
 HOSTILE = '</script><img src=x onerror="document.title=1">{{content}}\u2028<b>'
@@ -40,9 +40,7 @@ def test_the_page_is_one_file_that_loads_nothing(stored):
     assert "http://" not in page.replace("http://www.w3.org/2000/svg", "")
     assert "https://" not in page
     assert page.count("<script") == 2
-    snippet = Report.of_runs(stored)._repr_html_()
-    assert "<svg" in snippet
-    assert not re.search("<(script|img)", snippet)
+    assert not re.search("<(script|img)", Report.of_runs(stored)._repr_html_())
     assert HOSTILE not in page
     assert "{{" not in re.sub(r"\{\{content\}\}", "", page)
 
@@ -68,12 +66,13 @@ def test_a_result_has_a_report(tmp_path):
     assert "Best so far 30 after 40 evaluations" in repr(report)
 
 
-def test_the_command_writes_the_page(stored, tmp_path, capsys):
+def test_the_command_writes_the_page(stored, tmp_path):
     out = tmp_path / "page.html"
     assert main(["report", str(stored), "--out", str(out)]) == 0
-    assert out.read_text(encoding="utf-8") == Report.of_runs(stored).to_html()
-    assert main(["report", str(tmp_path / "missing.db"), "--out", str(out)]) == 1
-    assert "there is no run" in capsys.readouterr().err
+    (run,) = content_of(out.read_text(encoding="utf-8"))["runs"]
+    assert run["name"] == "<i>run&.db"
+    assert run["failures"][0]["text"] == HOSTILE
+    assert any(part.startswith(HOSTILE[:20]) for part in run["best_leaf"])
 
 
 @pytest.fixture
@@ -81,10 +80,10 @@ def show(browser, tmp_path):
     """Opens a page; what the browser complains about, or loads, is collected."""
     contexts = []
 
-    def opened(text, width=1400, scheme="light"):
+    def opened(text, width=1400):
         path = tmp_path / "page.html"
         path.write_text(text, encoding="utf-8")
-        context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
+        context = browser.new_context(viewport={"width": width, "height": 900})
         contexts.append(context)
         page = context.new_page()
         page.complaints, page.requests = [], []
@@ -102,10 +101,9 @@ def show(browser, tmp_path):
 
 @in_browser
 @pytest.mark.slow
-@pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [390, 1400])
-def test_the_page_fits_and_nothing_in_it_acts(stored, show, width, scheme):
-    page = show(Report.of_runs(stored, stored).to_html(), width, scheme)
+def test_the_page_fits_and_nothing_in_it_acts(stored, show, width):
+    page = show(Report.of_runs(stored, stored).to_html(), width)
     assert page.complaints == []
     assert page.locator("html").evaluate("html => html.scrollWidth - html.clientWidth") == 0
     assert len(page.requests) == 1
@@ -177,8 +175,8 @@ def test_all_evaluations_can_be_sorted(show, search):
 @in_browser
 def test_numbers_of_one_table_have_as_many_decimals(show, stored):
     page = show(Report.of_runs(stored).to_html())
-    for value, shown in (("9.38e-6", "9.4 · 10⁻⁶"), ("-2.5e12", "−2.5 · 10¹²"), ("-7134201.4", "−7,134,201")):
-        assert page.evaluate(f"number({value})") == words.number(float(value)) == shown
+    for value, shown in (("9.38e-6", "9.4e−6"), ("-2.5e12", "−2.5e+12"), ("-7134201.4", "−7,134,201")):
+        assert page.evaluate(f"number({value})") == shown
     assert page.evaluate("[0.5, 0.123456, -0.00001, null].map(alike([0.5, 0.123456, -0.00001]))") == [
         "0.500",
         "0.123",
@@ -186,7 +184,6 @@ def test_numbers_of_one_table_have_as_many_decimals(show, stored):
         "–",
     ]
     assert page.evaluate("[3, -1200].map(alike([3, -1200]))") == ["3", "−1,200"]
-    assert page.evaluate("[0.99991, 0.99995].map(alike([0.99991, 0.99995]))") == ["0.9999100", "0.9999500"]
 
 
 @in_browser
