@@ -115,16 +115,11 @@ from sklearn.pipeline import make_pipeline
 
 ready = make_pipeline(SimpleImputer(), Ridge(alpha=3.0))
 
-class Needy(Ridge):
-    def __init__(self, what):
-        self.what = what
-
 class Loose:
     def fit(self, X, y):
         pass
 
 loose = Loose()
-number = 3
 """
 
 
@@ -140,12 +135,9 @@ def test_ready_made_estimator_of_the_current_folder(select, folder):
     ("path", "message"),
     [
         ("nowhere.Ridge", "cannot be imported .*No module named 'nowhere'"),
-        ("sklearn.linear_model.Rigde", "cannot be imported .*no attribute 'Rigde'"),
         ("Rigde", "scikit-learn has no such classifier or regressor; did you mean 'Ridge'?"),
         ("faulty.Ridge", "cannot be imported .*SyntaxError"),
         ("module.loose", "does not make an estimator .*get_params"),
-        ("module.number", "does not make an estimator .*set_params|get_params"),
-        ("module.Needy", "does not make an estimator .*what"),
         ("Ridge(alpa=3)", "does not make an estimator .*alpa"),
         ("Ridge(3)", "parameters must be written like Name"),
         ("Ridge(alpha=open('x'))", "parameters must be written like Name"),
@@ -167,23 +159,17 @@ def test_estimators_that_are_none(select, folder, path, message):
     ("arguments", "message"),
     [
         ({"target": "sise"}, "--target: there is no column 'sise'; did you mean 'size'?"),
-        ({"target": "zzz"}, "columns are 'a', 'b'"),
         ({"data": "missing.csv"}, "missing.csv: there is no such file"),
         ({"data": "table.png"}, "table.png: a table must be a .csv, .csv.gz, .tsv, .xlsx or .parquet file"),
-        ({"data": "empty.csv"}, "empty.csv cannot be read as csv"),
-        ({"data": "header.csv"}, "too few rows with a target: 0"),
         ({"data": "two.csv"}, "too few rows with a target: 2"),
         ({"data": "one-class.csv", "target": "kind"}, "the target 'kind' is always 'yes'"),
-        ({"data": "one-class.csv", "target": "one"}, "the target 'one' is always 1: there"),
         ({"data": "ids.csv", "target": "kind"}, "the target 'kind' has 80 different texts in 80 rows"),
         ({"data": "narrow.csv"}, "too few columns to choose from besides the target: 1"),
     ],
 )
 def test_bad_tables_are_told(select, folder, arguments, message):
-    (folder / "empty.csv").write_text("")
-    (folder / "header.csv").write_text("a,b,size\n")
     (folder / "two.csv").write_text("a,b,size\n1,2,3\n2,3,4\n")
-    example().assign(kind="yes", one=1).to_csv("one-class.csv", index=False)
+    example().assign(kind="yes").to_csv("one-class.csv", index=False)
     example().assign(kind=[f"number {i}" for i in range(80)]).to_csv("ids.csv", index=False)
     example()[["a", "size"]].to_csv("narrow.csv", index=False)
     code, out, err = select(**arguments)
@@ -488,7 +474,7 @@ def test_a_rare_class_is_scored_by_the_order_of_the_predictions(select, folder):
     given = {"target": "fraud", "data": "fraud.tsv"}
     (note, *_) = task.task_for(parsed("--scoring", "accuracy", **given)).notes
     assert "accuracy says little here; use --scoring roc_auc" in note
-    table["fraud"] = np.where(table["v1"] > 2.5, "maybe", table["fraud"])
+    table["fraud"] = np.where(table["v1"] > 1.5, "maybe", table["fraud"])
     table.to_csv("fraud.tsv", sep="\t", index=False)
     assert task.task_for(parsed(**given)).scoring == "balanced_accuracy"
 

@@ -7,7 +7,6 @@ import pytest
 
 import dagsearch as ds
 from dagsearch.cli import main
-from dagsearch.report.html import policy
 from dagsearch.report.report import Report
 from support.browser import in_browser
 
@@ -45,14 +44,6 @@ def test_the_page_is_one_file_that_loads_nothing(stored):
     assert "{{" not in re.sub(r"\{\{content\}\}", "", page)
 
 
-def test_only_a_live_page_may_ask_for_more():
-    assert "connect-src" not in policy(False)
-    assert "connect-src 'self'" in policy(True)
-    for live in (False, True):
-        assert policy(live).startswith("default-src 'none'")
-        assert "unsafe" not in policy(live)
-
-
 def test_a_result_has_a_report(tmp_path):
     result = ds.search(ds.problems.Subsets(12, 3, reward=sum), 40, seed=0)
     report = result.report()
@@ -75,38 +66,13 @@ def test_the_command_writes_the_page(stored, tmp_path):
     assert any(part.startswith(HOSTILE[:20]) for part in run["best_leaf"])
 
 
-@pytest.fixture
-def show(browser, tmp_path):
-    """Opens a page; what the browser complains about, or loads, is collected."""
-    contexts = []
-
-    def opened(text, width=1400):
-        path = tmp_path / "page.html"
-        path.write_text(text, encoding="utf-8")
-        context = browser.new_context(viewport={"width": width, "height": 900})
-        contexts.append(context)
-        page = context.new_page()
-        page.complaints, page.requests = [], []
-        page.on("console", lambda message: page.complaints.append(message.text))
-        page.on("pageerror", lambda error: page.complaints.append(str(error)))
-        page.on("request", lambda request: page.requests.append(request.url))
-        page.goto(path.as_uri())
-        page.wait_for_selector("#evaluations")
-        return page
-
-    yield opened
-    for context in contexts:
-        context.close()
-
-
 @in_browser
 @pytest.mark.slow
 @pytest.mark.parametrize("width", [390, 1400])
 def test_the_page_fits_and_nothing_in_it_acts(stored, show, width):
     page = show(Report.of_runs(stored, stored).to_html(), width)
-    assert page.complaints == []
+    assert page.noticed == []
     assert page.locator("html").evaluate("html => html.scrollWidth - html.clientWidth") == 0
-    assert len(page.requests) == 1
     assert page.title().endswith("dagsearch")
     assert page.locator("img, main b, main i").count() == 0
     ids = page.locator("main > section").evaluate_all("all => all.map(one => one.id)")
@@ -132,18 +98,6 @@ def test_a_leaf_to_propose_is_written_by_names_where_there_are_names(stored, sho
     assert leaf("income, heigth", ["age", "income"]) == "there is no heigth"
     assert leaf('[["a", 1]]', None) == [["a", 1]]
     assert "must be JSON" in leaf("age", None)
-
-
-@in_browser
-def test_figures_are_read_by_keyboard(stored, show):
-    page = show(Report.of_runs(stored).to_html())
-    page.locator("#progress svg[tabindex]").focus()
-    page.keyboard.press("Home")
-    assert "Evaluation 1," in page.locator("#tip").inner_text()
-    page.keyboard.press("ArrowRight")
-    assert "Evaluation 2," in page.locator("#tip").inner_text()
-    page.keyboard.press("Escape")
-    assert page.locator("#tip").is_hidden()
 
 
 @in_browser

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import TypeAlias
 
 import numpy as np
 
@@ -15,13 +15,8 @@ _FEWEST, _PARTS = 10, 200
 _LEADERS, _NEIGHBOURS = 15, 2000
 
 
-class Effect(NamedTuple):
-    """What a part is worth."""
-
-    part: Part
-    importance: Importance
-    evaluations: int
-    """Number of those whose leaf has the part."""
+Effect: TypeAlias = tuple[Part, Importance, int]
+"""A part, what it is worth, and the number of evaluations whose leaf has it."""
 
 
 def effects_of(told: Sequence[Shown]) -> list[Effect]:
@@ -35,8 +30,8 @@ def effects_of(told: Sequence[Shown]) -> list[Effect]:
     fixed = len({len(one.parts) for one in told}) == 1
     others = [leaf for one in leaders for leaf in _neighbours(set(one.parts), parts, fixed)][:_NEIGHBOURS]
     found = importances(_has([one.parts for one in told], parts), rewards, _has(others, parts))
-    effects = [Effect(part, one, counts[part]) for part, one in zip(parts, found, strict=True)]
-    return sorted(effects, key=lambda effect: (-effect.importance.worth, -effect.importance.probability))
+    effects = [(part, one, counts[part]) for part, one in zip(parts, found, strict=True)]
+    return sorted(effects, key=lambda effect: (-effect[1].worth, -effect[1].probability))
 
 
 def _has(leaves: Sequence[Sequence[Part] | set[Part]], parts: Sequence[Part]) -> np.ndarray:

@@ -76,7 +76,7 @@ class Viewed:
         way = [] if record.best is None or record.game else told[record.best].parts
         ordered = bool(way) and bool(way[0].place)
         if not ordered:  # the items of a set: the most important first
-            rank = {effect.part: place for place, effect in enumerate(effects)}
+            rank = {part: place for place, (part, _, _) in enumerate(effects)}
             way = sorted(way, key=lambda part: rank.get(part, len(rank)))
         return {
             **head,
