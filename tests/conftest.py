@@ -59,6 +59,30 @@ def browser() -> Iterator[Any]:
         yield running
 
 
+@pytest.fixture
+def show(browser: Any, tmp_path: Path) -> Iterator[Callable[..., Any]]:
+    """Opens a page; what the browser says, or loads besides the page, ends in ``page.noticed``."""
+    contexts = []
+
+    def opened(text: str, width: int = 1400) -> Any:
+        file = tmp_path / "page.html"
+        file.write_text(text, encoding="utf-8")
+        contexts.append(browser.new_context(viewport={"width": width, "height": 900}))
+        page = contexts[-1].new_page()
+        page.noticed = []
+        page.on("console", lambda message: page.noticed.append(message.text))
+        page.on("pageerror", lambda error: page.noticed.append(str(error)))
+        page.on("dialog", lambda dialog: (page.noticed.append(dialog.message), dialog.dismiss()))
+        page.on("request", lambda request: request.url == file.as_uri() or page.noticed.append(request.url))
+        page.goto(file.as_uri())
+        page.wait_for_selector("#evaluations")
+        return page
+
+    yield opened
+    for context in contexts:
+        context.close()
+
+
 def minimax_of(problem: Problem) -> Callable[[Any], float]:
     """Value of every state under best play, by brute force."""
 

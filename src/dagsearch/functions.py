@@ -7,12 +7,9 @@ from copy import copy
 from dataclasses import dataclass, replace
 from functools import wraps
 from os import PathLike
-from typing import Any, Literal, ParamSpec, cast
-
-import numpy as np
+from typing import Any, ParamSpec, cast
 
 from dagsearch._internal.checks import checked_flag, is_finite
-from dagsearch._internal.texts import shown
 from dagsearch.costly.step_search import StepSearch
 from dagsearch.covariances import Covariance
 from dagsearch.errors import ProblemError, SearchInterrupted
@@ -72,7 +69,7 @@ def search(
     seconds: float | None = None,
     tolerance: float | None = None,
     seed: Seed = None,
-    progress: bool | Literal["notebook"] = False,
+    progress: bool = False,
     storage: str | PathLike[str] | None = None,
     name: str | None = None,
     known: Known = (),
@@ -121,8 +118,8 @@ def search(
         (:meth:`Search.forecast`) is less than ``tolerance`` above the best reward.
     seed : int, numpy Generator or None
         Source of all randomness.
-    progress : bool or "notebook"
-        Whether to show a progress bar; ``"notebook"`` draws rewards and their forecast in a notebook.
+    progress : bool
+        Whether to show a progress bar.
     storage : path or URL, optional
         Database that logs every event: the path of an SQLite file, or ``postgresql://…``. If it has the run
         already, its search continues until there are ``budget`` evaluations in total. The same call in
@@ -158,12 +155,11 @@ def search(
     SearchInterrupted
         On Ctrl-C. It is a ``KeyboardInterrupt``.
     """
-    from dagsearch.report.report import shown_progress  # slow to import
+    from dagsearch.report.progress import Progress
 
     budget, stop = checked_budget(budget), Stop(patience, target, seconds, tolerance)
     noisy = checked_flag("noisy", noisy)
-    if progress != "notebook" and not isinstance(progress, bool | np.bool_):
-        raise ValueError(f"progress must be True, False or 'notebook', got {shown(progress)}")
+    progress = checked_flag("progress", progress)
     execution = Execution(
         executor=executor,
         n_jobs=n_jobs,
@@ -181,7 +177,7 @@ def search(
         give(cast(Search, run), given)
         total = budget + run.data.known
         steps = until(cast(Search, run), total, stop, **execution)
-        with shown_progress(progress, run.history, total, sign, has_costly_steps(problem)) as bar:
+        with Progress(total, "evaluation", progress, len(run.history)) as bar:
             for evaluation in steps:
                 bar.update(sign * evaluation.best_reward)
         return log_if_poor(run.result())

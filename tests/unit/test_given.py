@@ -92,6 +92,16 @@ def test_known_results_may_be_pairs_a_mapping_or_a_history(form):
     assert len(result.history) == 7
 
 
+def test_the_result_of_a_function_is_known_to_another_search():
+    def product(choose):
+        return choose("a", range(9)) * (choose("b", range(9)) if choose("more", [False, True]) else 1)
+
+    earlier = ds.maximize(product, 6, seed=0)
+    result = ds.maximize(product, 3, seed=1, known=earlier)
+    assert [one.known for one in result.history] == [True] * 6 + [False] * 3
+    assert result.best_reward >= earlier.best_reward
+
+
 def test_minimize_takes_known_results_in_the_functions_sign():
     seen = []
     result = ds.minimize(

@@ -7,9 +7,7 @@ import pytest
 
 import dagsearch as ds
 from dagsearch.cli import main
-from dagsearch.report import Report, words
-from dagsearch.report.html import policy
-from dagsearch.report.report import Watched
+from dagsearch.report.report import Report
 from support.browser import in_browser
 
 HOSTILE = '</script><img src=x onerror="document.title=1">{{content}}\u2028<b>'
@@ -41,26 +39,9 @@ def test_the_page_is_one_file_that_loads_nothing(stored):
     assert "http://" not in page.replace("http://www.w3.org/2000/svg", "")
     assert "https://" not in page
     assert page.count("<script") == 2
-    snippet = Report.of_runs(stored)._repr_html_()
-    assert "<svg" in snippet
-    assert not re.search("<(script|img)", snippet)
+    assert not re.search("<(script|img)", Report.of_runs(stored)._repr_html_())
     assert HOSTILE not in page
     assert "{{" not in re.sub(r"\{\{content\}\}", "", page)
-
-
-def test_names_reach_the_script_as_they_are(stored):
-    (run,) = content_of(Report.of_runs(stored).to_html())["runs"]
-    assert run["name"] == "<i>run&.db"
-    assert run["failures"][0]["text"] == HOSTILE
-    assert any(part.startswith(HOSTILE[:20]) for part in run["best_leaf"])
-
-
-def test_only_a_live_page_may_ask_for_more():
-    assert "connect-src" not in policy(False)
-    assert "connect-src 'self'" in policy(True)
-    for live in (False, True):
-        assert policy(live).startswith("default-src 'none'")
-        assert "unsafe" not in policy(live)
 
 
 def test_a_result_has_a_report(tmp_path):
@@ -76,51 +57,22 @@ def test_a_result_has_a_report(tmp_path):
     assert "Best so far 30 after 40 evaluations" in repr(report)
 
 
-def test_the_command_writes_the_page(stored, tmp_path, capsys):
+def test_the_command_writes_the_page(stored, tmp_path):
     out = tmp_path / "page.html"
     assert main(["report", str(stored), "--out", str(out)]) == 0
-    assert out.read_text(encoding="utf-8") == Report.of_runs(stored).to_html()
-    assert main(["report", str(tmp_path / "missing.db"), "--out", str(out)]) == 1
-    assert "there is no run" in capsys.readouterr().err
-
-
-@pytest.fixture
-def show(browser, tmp_path):
-    """Opens a page; what the browser complains about, or loads, is collected."""
-    contexts = []
-
-    def opened(text, width=1400, scheme="light"):
-        path = tmp_path / "page.html"
-        path.write_text(text, encoding="utf-8")
-        context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
-        contexts.append(context)
-        page = context.new_page()
-        page.complaints, page.requests = [], []
-        page.on("console", lambda message: page.complaints.append(message.text))
-        page.on("pageerror", lambda error: page.complaints.append(str(error)))
-        page.on("request", lambda request: page.requests.append(request.url))
-        page.goto(path.as_uri())
-        page.wait_for_selector("#evaluations")
-        return page
-
-    yield opened
-    for context in contexts:
-        context.close()
-
-
-def inside(page):
-    """Elements that are wider than the window, and the number of requests."""
-    return page.locator("html").evaluate("html => html.scrollWidth - html.clientWidth"), len(page.requests)
+    (run,) = content_of(out.read_text(encoding="utf-8"))["runs"]
+    assert run["name"] == "<i>run&.db"
+    assert run["failures"][0]["text"] == HOSTILE
+    assert any(part.startswith(HOSTILE[:20]) for part in run["best_leaf"])
 
 
 @in_browser
 @pytest.mark.slow
-@pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [390, 1400])
-def test_the_page_fits_and_nothing_in_it_acts(stored, show, width, scheme):
-    page = show(Report.of_runs(stored, stored).to_html(), width, scheme)
-    assert page.complaints == []
-    assert inside(page) == (0, 1)
+def test_the_page_fits_and_nothing_in_it_acts(stored, show, width):
+    page = show(Report.of_runs(stored, stored).to_html(), width)
+    assert page.noticed == []
+    assert page.locator("html").evaluate("html => html.scrollWidth - html.clientWidth") == 0
     assert page.title().endswith("dagsearch")
     assert page.locator("img, main b, main i").count() == 0
     ids = page.locator("main > section").evaluate_all("all => all.map(one => one.id)")
@@ -146,30 +98,6 @@ def test_a_leaf_to_propose_is_written_by_names_where_there_are_names(stored, sho
     assert leaf("income, heigth", ["age", "income"]) == "there is no heigth"
     assert leaf('[["a", 1]]', None) == [["a", 1]]
     assert "must be JSON" in leaf("age", None)
-
-
-@in_browser
-@pytest.mark.slow
-def test_every_control_and_figure_has_a_name(stored, show):
-    page = show(Report.of_runs(stored, stored).to_html())
-    nameless = page.locator("button, select, [tabindex], section").evaluate_all(
-        "all => all.filter(one => !(one.getAttribute('aria-label') || one.getAttribute('aria-labelledby')"
-        " || one.textContent.trim())).length"
-    )
-    assert nameless == 0
-    assert page.locator("h1").count() == 1
-
-
-@in_browser
-def test_figures_are_read_by_keyboard(stored, show):
-    page = show(Report.of_runs(stored).to_html())
-    page.locator("#progress svg[tabindex]").focus()
-    page.keyboard.press("Home")
-    assert "Evaluation 1," in page.locator("#tip").inner_text()
-    page.keyboard.press("ArrowRight")
-    assert "Evaluation 2," in page.locator("#tip").inner_text()
-    page.keyboard.press("Escape")
-    assert page.locator("#tip").is_hidden()
 
 
 @in_browser
@@ -201,8 +129,8 @@ def test_all_evaluations_can_be_sorted(show, search):
 @in_browser
 def test_numbers_of_one_table_have_as_many_decimals(show, stored):
     page = show(Report.of_runs(stored).to_html())
-    for value, shown in (("9.38e-6", "9.4 · 10⁻⁶"), ("-2.5e12", "−2.5 · 10¹²"), ("-7134201.4", "−7,134,201")):
-        assert page.evaluate(f"number({value})") == words.number(float(value)) == shown
+    for value, shown in (("9.38e-6", "9.4e−6"), ("-2.5e12", "−2.5e+12"), ("-7134201.4", "−7,134,201")):
+        assert page.evaluate(f"number({value})") == shown
     assert page.evaluate("[0.5, 0.123456, -0.00001, null].map(alike([0.5, 0.123456, -0.00001]))") == [
         "0.500",
         "0.123",
@@ -210,31 +138,6 @@ def test_numbers_of_one_table_have_as_many_decimals(show, stored):
         "–",
     ]
     assert page.evaluate("[3, -1200].map(alike([3, -1200]))") == ["3", "−1,200"]
-    assert page.evaluate("[0.99991, 0.99995].map(alike([0.99991, 0.99995]))") == ["0.9999100", "0.9999500"]
-
-
-def begun(problem, evaluations, path):
-    """A search that is running, as long as it is not closed."""
-    search = ds.Search.default(problem, seed=0, storage=path)
-    search.run(evaluations)
-    return search
-
-
-@in_browser
-def test_why_a_request_was_not_sent_stays_until_the_next_one(browser, tmp_path):
-    orders = ds.problems.Orders(["cut", "weld", "paint"], reward=lambda order: order.index("cut"))
-    search = begun(orders, 4, tmp_path / "run.db")
-    page = browser.new_page()
-    page.set_content(Watched([tmp_path / "run.db"], steer=True).page())
-    page.evaluate("() => { sent = 'Sent. The search takes it at its next step.'; render(); }")
-    page.get_by_text("Propose a leaf").click()
-    page.locator("input[name=proposed]").fill("cut, weld, pant")
-    page.get_by_role("button", name="Propose").click()
-    assert page.locator("#sent").inner_text() == "Not sent: there is no pant"
-    page.evaluate("() => render()")
-    assert page.locator("#sent").inner_text() == "Not sent: there is no pant"
-    page.close()
-    search.close()
 
 
 @in_browser

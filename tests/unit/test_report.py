@@ -1,9 +1,9 @@
 """The page of a feature selection: what it holds, and that names from a table are text everywhere."""
 
+import html
 import json
 import re
 from functools import cache
-from html.parser import HTMLParser
 
 import numpy as np
 import pandas as pd
@@ -22,11 +22,6 @@ HOSTILE = [
     "{{content}}",
     "\u2028&",
 ]
-
-
-def visible(name):
-    """The name as it is shown: what ends a line by its number."""
-    return name.replace("\u2028", "\\u2028")
 
 
 def made(names, noise=0.5, budget=40, warnings=()):
@@ -108,7 +103,7 @@ def test_nothing_is_forecast_after_every_subset_was_scored():
     assert report.selection_view(content)["forecast"]
     content["result"]["stopped"] = "exhausted"
     view = report.selection_view(content)
-    assert (view["forecast"], view["settled"]) == ([], True)
+    assert view["forecast"] == []
 
 
 def test_numbers_that_json_does_not_know_are_refused():
@@ -123,59 +118,20 @@ def test_undecodable_names_can_be_written():
     assert json.loads(embedded(page.decode()))["runs"][0]["selection"]["features"][0]["name"] == name
 
 
-class Content(HTMLParser):
-    """Tags and texts of a snippet."""
-
-    def __init__(self, snippet):
-        super().__init__()
-        self.tags, self.texts = set(), []
-        self.feed(snippet)
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.add(tag)
-
-    def handle_data(self, data):
-        self.texts.append(data)
-
-
 @pytest.mark.parametrize("name", ["usual", "hostile"])
 def test_fragment_shows_the_chosen_features_as_text(name):
     content = example(name)
-    parsed = Content(report.fragment(content))
-    assert not parsed.tags - {"div", "p", "strong", "svg", "path", "table", "tbody", "tr", "th", "td"}
-    assert ", ".join(map(visible, content["result"]["features"])) in parsed.texts
-
-
-@pytest.fixture
-def show(browser, tmp_path):
-    """Opens a report's page; complaints, dialogs and requests end in ``page.noticed``."""
-    contexts = []
-
-    def opened(content, width=1400):
-        file = tmp_path / "report.html"
-        file.write_text(report.html_page(content), encoding="utf-8")
-        contexts.append(browser.new_context(viewport={"width": width, "height": 900}))
-        page = contexts[-1].new_page()
-        page.noticed = []
-        page.on("console", lambda message: page.noticed.append(message.text))
-        page.on("pageerror", lambda error: page.noticed.append(str(error)))
-        page.on("dialog", lambda dialog: (page.noticed.append(dialog.message), dialog.dismiss()))
-        page.on("request", lambda request: request.url == file.as_uri() or page.noticed.append(request.url))
-        page.goto(file.as_uri())
-        return page
-
-    yield opened
-    for context in contexts:
-        context.close()
+    fragment = report.fragment(content)
+    assert set(re.findall(r"<(\w+)", fragment)) == {"div", "p", "strong", "table", "tbody", "tr", "th", "td"}
+    assert ", ".join(content["result"]["features"]) in html.unescape(fragment)
 
 
 @in_browser
-@pytest.mark.parametrize("width", [390, 1400])
-@pytest.mark.parametrize("name", REPORTS)
+@pytest.mark.parametrize(
+    ("name", "width"), [("usual", 390), ("hostile", 1400), ("noise", 1400), ("few", 390)]
+)
 def test_page_is_quiet_and_fits(show, name, width):
-    page = show(example(name), width)
-    for summary in page.locator("summary").all():
-        summary.click()
+    page = show(report.html_page(example(name)), width)
     assert page.evaluate("document.documentElement.scrollWidth") == width
-    assert visible(example(name)["headline"][:20]) in page.locator("#headline").inner_text()
+    assert example(name)["headline"][:20] in page.locator("#headline").inner_text()
     assert page.noticed == []

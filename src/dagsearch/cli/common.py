@@ -1,16 +1,14 @@
 """What several commands share: arguments, their types, and safe text for a terminal."""
 
 import argparse
-import importlib.machinery
-import importlib.util
 import os
+import pkgutil
 import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from dagsearch._internal.checks import LARGEST_WHOLE, is_budget
-from dagsearch._internal.texts import shown
+from dagsearch._internal.checks import is_budget
 from dagsearch.errors import StorageError
 
 if TYPE_CHECKING:
@@ -27,17 +25,11 @@ def add_run(parser: argparse.ArgumentParser, several: bool = False) -> None:
         parser.add_argument("storages", nargs="+", **about)
     else:
         parser.add_argument("storage", **about)
-    _add_name(parser)
+    add_name(parser)
 
 
-def add_storage(parser: argparse.ArgumentParser) -> None:
-    """Add the options of a command that stores its run."""
-    where = "store every evaluation in this file or at postgresql://…, or continue the run there"
-    parser.add_argument("--storage", metavar="RUN", help=where)
-    _add_name(parser)
-
-
-def _add_name(parser: argparse.ArgumentParser) -> None:
+def add_name(parser: argparse.ArgumentParser) -> None:
+    """Add the option that names a run."""
     parser.add_argument("--name", help="name of the run, if the database has several")
 
 
@@ -62,13 +54,8 @@ def opened_run(options: argparse.Namespace) -> "Iterator[tuple[Database, Header]
 
 def positive(text: str) -> int:
     """A whole number of at least 1."""
-    try:
-        number = int(text)
-    except ValueError:
-        number = 0
-    if not is_budget(number):
-        limit = f" of at most {LARGEST_WHOLE}" if number > LARGEST_WHOLE else ""
-        raise argparse.ArgumentTypeError(f"must be a positive whole number{limit}, got {shown(text)}")
+    if not is_budget(number := int(text)):
+        raise argparse.ArgumentTypeError(f"must be a positive whole number, got {text!r}")
     return number
 
 
@@ -77,18 +64,15 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
-def imported(path: str) -> Any:
-    """The object at ``package.module:name`` or ``package.module.name``; its module may raise any error.
+def imported(option: str, path: str) -> Any:
+    """The object at ``package.module:name`` or ``package.module.name``, which an option names.
 
-    A module of the current folder is found if no installed module has its name. Only then the folder becomes
-    part of the import path, at its end, so that files there never replace installed modules.
+    A module of the current folder is found if no installed module has its name.
     """
-    module, _, name = path.replace(":", ".").rpartition(".")
-    package = module.partition(".")[0]
     here = os.getcwd()
-    in_folder = bool(package) and importlib.machinery.PathFinder.find_spec(package, [here]) is not None
-    if in_folder and here not in sys.path:
-        importlib.invalidate_caches()
-        if package not in sys.modules and importlib.util.find_spec(package) is None:
-            sys.path.append(here)  # it stays: worker processes import the module, too
-    return getattr(importlib.import_module(module), name)
+    if here not in sys.path:
+        sys.path.append(here)  # it stays: worker processes import the module, too
+    try:
+        return pkgutil.resolve_name(path)
+    except Exception as error:  # a user's script may fail in any way
+        raise ValueError(f"{option} {path} cannot be imported ({type(error).__name__}: {error})") from error

@@ -6,16 +6,15 @@ imported for ``--help``, so slow imports belong inside ``run``.
 """
 
 import argparse
-import os
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import TextIO
 
 from dagsearch import __version__
 from dagsearch.cli import demo, example, export, report, resume, select, show, watch
 from dagsearch.cli.common import printable
 from dagsearch.errors import DagSearchError
+from dagsearch.report.progress import flush
 
 # Packages of each command that needs more than the library does.
 _EXTRAS = {"demo": "sklearn", "example": "select", "select": "select", "watch": "watch"}
@@ -33,7 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         code = 130  # the shell's code for a process that Ctrl-C ended
     except BrokenPipeError:  # the reader, such as head, has had enough
         code = 141  # the shell's code for a process that wrote to a closed pipe
-    except (DagSearchError, ImportError, ValueError, OSError) as error:
+    except (DagSearchError, ImportError, ValueError, OSError, OverflowError) as error:
         text = str(error)
         if isinstance(error, ModuleNotFoundError) and error.name and options.command in _EXTRAS:
             text += f": pip install 'dagsearch[{_EXTRAS[options.command]}]'"
@@ -42,19 +41,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(f"dagsearch {options.command}: error: {text}", file=sys.stderr)
         code = 1
     for stream in (sys.stdout, sys.stderr):
-        _flush(stream)
+        flush(stream)
     return code
-
-
-def _flush(stream: TextIO | None) -> None:
-    """Flush a stream; if it cannot be written to, let it lose what Python flushes at its end."""
-    if stream is None:  # the shell has closed it
-        return
-    try:
-        stream.flush()
-    except OSError:
-        with suppress(OSError, ValueError):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _parser() -> argparse.ArgumentParser:

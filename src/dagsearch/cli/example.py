@@ -22,9 +22,8 @@ def add_parser(commands: Commands) -> None:
         "example",
         help="write a table to try 'dagsearch select' with",
         description=(
-            "Write a CSV table. cancer: 30 measurements of cells and the diagnosis. digits: the 64 pixels of "
-            "'dagsearch demo' and the digit. shop: made-up customers, messy as such tables are, and whether "
-            "each has left."
+            "Write a CSV table. cancer: 30 measurements of cells and the diagnosis. shop: made-up customers, "
+            "messy as such tables are, and whether each has left."
         ),
     )
     example.add_argument("name", choices=sorted(TABLES))
@@ -51,14 +50,6 @@ def cancer() -> "pandas.DataFrame":
     kinds = np.array(["malignant", "benign"])
     table: pandas.DataFrame = data.data.assign(diagnosis=kinds[data.target])
     return table
-
-
-def digits() -> "pandas.DataFrame":
-    """Handwritten digits, the images of ``dagsearch demo``."""
-    from sklearn.datasets import load_digits
-
-    table: pandas.DataFrame = load_digits(as_frame=True).frame
-    return table.rename(columns={"target": "digit"})
 
 
 def shop() -> "pandas.DataFrame":
@@ -98,5 +89,5 @@ def shop() -> "pandas.DataFrame":
     return table
 
 
-TABLES: "dict[str, Callable[[], pandas.DataFrame]]" = {"cancer": cancer, "digits": digits, "shop": shop}
+TABLES: "dict[str, Callable[[], pandas.DataFrame]]" = {"cancer": cancer, "shop": shop}
 """What the command can write, by name."""

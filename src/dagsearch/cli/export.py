@@ -3,8 +3,7 @@
 import argparse
 from pathlib import Path
 
-from dagsearch.cli.common import Commands, add_run, opened_run, printable
-from dagsearch.errors import StorageError
+from dagsearch.cli.common import Commands, add_run, opened_run
 
 
 def add_parser(commands: Commands) -> None:
@@ -43,9 +42,6 @@ def run_import(options: argparse.Namespace) -> None:
     """Store the lines."""
     from dagsearch.storage.transfer import imported
 
-    try:
-        lines = options.file.read_text(encoding="utf-8").splitlines()
-    except UnicodeDecodeError as error:
-        raise StorageError(f"{options.file} is not an exported run ({error})") from error
+    lines = options.file.read_text(encoding="utf-8").splitlines()
     header, events, where = imported(options.storage, lines, options.name)
-    print(f"stored {events} events as run {header.name!r} of {printable(where)}")
+    print(f"stored {events} events as run {header.name!r} of {where}")

@@ -5,9 +5,6 @@ from pathlib import Path
 
 from dagsearch.cli.common import Commands, add_run
 
-# How a page begins.
-_BEGINNING = b"<!doctype html>"
-
 
 def add_parser(commands: Commands) -> None:
     """Add ``report``."""
@@ -21,23 +18,18 @@ def add_parser(commands: Commands) -> None:
         ),
     )
     add_run(report, several=True)
-    report.add_argument("--out", type=Path, required=True, metavar="PAGE", help="HTML file to write")
+    report.add_argument("--out", type=_page, required=True, metavar="PAGE", help="HTML file to write")
     report.set_defaults(run=run)
+
+
+def _page(text: str) -> Path:
+    if Path(text).suffix != ".html":  # such as a database, which would be lost
+        raise argparse.ArgumentTypeError(f"must be a name that ends in .html, got {text!r}")
+    return Path(text)
 
 
 def run(options: argparse.Namespace) -> None:
     """Write the page."""
     from dagsearch.report.report import Report
 
-    _check_replaceable(options.out)
     print(f"wrote {Report.of_runs(*options.storages, name=options.name).write(options.out)}")
-
-
-def _check_replaceable(page: Path) -> None:
-    """Raise ``OSError`` if the page would replace a file that is not an earlier page."""
-    if not page.parent.is_dir():
-        raise FileNotFoundError(f"--out: the folder {page.parent} does not exist; make it first")
-    if not page.exists():
-        return
-    if page.is_dir() or not page.read_bytes().lower().startswith(_BEGINNING):
-        raise FileExistsError(f"--out: {page} exists and is not a page; give another name")

@@ -10,7 +10,6 @@ from dagsearch.errors import StorageError
 from dagsearch.functions import minimized, turned
 from dagsearch.problem import has_costly_steps
 from dagsearch.problems.functions import FunctionProblem
-from dagsearch.results import Result
 from dagsearch.run.runner import until
 from dagsearch.search import Search
 from dagsearch.storage.record import Record
@@ -46,15 +45,24 @@ def add_parser(commands: Commands) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Continue."""
+    """Continue until the run has ``--budget`` evaluations, by default as many as it states."""
     with opened_run(options) as (database, header):
         record = Record.of(database, header)
     if record.selection:
         raise StorageError("a selection is continued by the command or script that began it: run it again")
+    budget = record.budget if options.budget is None else options.budget
+    if budget is None:
+        raise StorageError(f"{options.storage} does not state the budget of its run: give --budget")
     problem = _problem(options.problem)
-    result = _resumed(options, minimized(problem) if record.minimized else problem, record)
-    if record.minimized:
-        result = turned(result)
+    problem = minimized(problem) if record.minimized else problem
+    kind: Any = StepSearch if has_costly_steps(problem) else Search
+    search: Search = kind.resume(options.storage, problem, name=options.name)
+    try:
+        for _ in until(search, budget + search.data.known, n_jobs=options.jobs):  # known rewards cost nothing
+            pass
+        result = turned(search.result()) if record.minimized else search.result()
+    finally:
+        search.close()
     print(f"best reward {result.best_reward:.6g} after {len(result.history)} evaluations")
     print(f"at {result.best_state!r}")
 
@@ -64,32 +72,9 @@ def _problem(path: str) -> Any:
 
     A function that needs an argument is the one that ``ds.maximize`` or ``ds.minimize`` was given.
     """
-    if ":" not in path:
-        raise StorageError(f"--problem must be module:name, got {path!r}")
-    try:
-        found = imported(path)
-        if inspect.isfunction(found) and any(
-            parameter.default is parameter.empty for parameter in inspect.signature(found).parameters.values()
-        ):
-            return FunctionProblem(found)
-        return found() if inspect.isclass(found) or inspect.isfunction(found) else found
-    except Exception as error:  # a user's script may fail in any way
-        raise StorageError(
-            f"--problem {path} cannot be imported or called ({type(error).__name__}: {error}); name a "
-            "problem, a class or function without arguments that makes it, or the function of ds.maximize"
-        ) from error
-
-
-def _resumed(options: argparse.Namespace, problem: Any, record: Record) -> Result:
-    """Continue until the run has ``--budget`` evaluations, by default as many as it states."""
-    budget = record.budget if options.budget is None else options.budget
-    if budget is None:
-        raise StorageError(f"{options.storage} does not state the budget of its run: give --budget")
-    kind: Any = StepSearch if has_costly_steps(problem) else Search
-    search: Search = kind.resume(options.storage, problem, name=options.name)
-    try:
-        for _ in until(search, budget + search.data.known, n_jobs=options.jobs):  # known rewards cost nothing
-            pass
-        return search.result()
-    finally:
-        search.close()
+    found = imported("--problem", path)
+    if inspect.isfunction(found) and any(
+        parameter.default is parameter.empty for parameter in inspect.signature(found).parameters.values()
+    ):
+        return FunctionProblem(found)
+    return found() if inspect.isclass(found) or inspect.isfunction(found) else found

@@ -2,12 +2,8 @@
 
 import argparse
 import time
-from collections.abc import Iterator
 
 from dagsearch.cli.common import Commands, add_run, opened_run, printable
-from dagsearch.report.parts import text_of
-from dagsearch.report.runs import is_running, worker_name
-from dagsearch.storage.record import Record
 
 # Numbers of evaluations shown, the latest ones, and of pending ones, the oldest.
 _SHOWN, _PENDING = 5, 10
@@ -25,40 +21,34 @@ def add_parser(commands: Commands) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Print what is known of a run; it may be running."""
+    """Print what is known of a run, as at the head of its page; it may be running."""
+    from dagsearch.report.parts import Shown, parts_of, text_of
+    from dagsearch.report.runs import is_running, worker_name
+    from dagsearch.report.view import headline
+    from dagsearch.storage.record import Record
+
     with opened_run(options) as (database, header):
         running, record = is_running(database, header.name), Record.of(database, header)
-    title = database.where + ("" if header.name == "run" else f", run {header.name!r}")
-    print(
-        printable(f"{title}: {record.problem} by {record.made_by}, dagsearch {record.version}"),
-        f"begun {_clock(record.begun)}, last event {_clock(record.last)}, {'' if running else 'not '}running",
-        *map(printable, _progress(record)),
-        sep="\n",
-    )
-
-
-def _progress(record: Record) -> Iterator[str]:
-    """Evaluations, failures, the best and the latest rewards, line by line."""
-    budget = record.budget or record.request.get("budget")
-    spent = f"{record.evaluations}" + ("" if budget is None else f" of {budget}")
-    if budget is not None and record.lost:  # or the numbers would not add up
-        spent = f"{record.evaluations} rewards and {record.lost} failures of {budget}"
-    yield f"{spent} evaluations, {len(record.pending)} pending, {len(record.failures)} failed"
-    for waiting in list(record.pending.values())[:_PENDING]:
-        yield f"  {text_of(waiting, record)}, evaluated by {worker_name(waiting.by or '')}"
-    if record.failures:
-        yield f"last failure: {record.failures[-1].text.strip().partition(chr(10))[0]}"
-    if record.best is None or record.best_reward is None:
-        return
-    best = record.told[record.best]
+    found = headline(record, [Shown(parts_of(one, record), *one[2:]) for one in record.told], running)
     sign = -1.0 if record.minimized else 1.0  # what the user's function returned
-    what = "best so far" if record.best_reward == best.reward else "best mean so far"
-    yield f"{what}: {sign * record.best_reward:.6g} at {text_of(best, record)}"
-    if record.selection:
-        yield "  (the highest score; the selection may choose another subset, and its report says why)"
-    yield "last evaluations:"
-    for told in record.told[-_SHOWN:]:
-        yield f"  {sign * told.reward:.6g} at {text_of(told, record)}"
+    failures = [one.text.strip().partition("\n")[0] for one in record.failures[-1:]]
+    lines = [
+        f"{database.where}, run {header.name!r}: {record.problem} by {record.made_by}",
+        f"begun {_clock(record.begun)}, last event {_clock(record.last)}",
+        found["sentence"],
+        *(
+            f"{name}: {value}" + (f" ({remark})" if remark else "")
+            for name, value, remark in found["tiles"][1:]
+        ),
+        *(f"At: {text_of(record.told[place], record)}" for place in [record.best] if place is not None),
+        *(
+            f"Pending: {text_of(one, record)}, evaluated by {worker_name(one.by or '')}"
+            for one in list(record.pending.values())[:_PENDING]
+        ),
+        *(f"Last failure: {text}" for text in failures),
+        *(f"  {sign * one.reward:.6g} at {text_of(one, record)}" for one in record.told[-_SHOWN:]),
+    ]
+    print("\n".join(map(printable, lines)))
 
 
 def _clock(at: float | None) -> str:

@@ -141,7 +141,7 @@ class FunctionProblem(NamedChoices):
 
     def actions(self, state: Chosen) -> Sequence[Decision]:
         """The options of the next choice where a run has shown it, else ways to choose the rest at random."""
-        if REST in state or state in self._seen.leaves:
+        if REST in state or state.options is not None or state in self._seen.leaves:
             return ()
         number = self._follow(state)[1]
         if number not in self._asked:

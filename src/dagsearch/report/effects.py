@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import TypeAlias
 
 import numpy as np
 
@@ -15,16 +15,11 @@ _FEWEST, _PARTS = 10, 200
 _LEADERS, _NEIGHBOURS = 15, 2000
 
 
-class Effect(NamedTuple):
-    """What a part is worth."""
-
-    part: Part
-    importance: Importance
-    evaluations: int
-    """Number of those whose leaf has the part."""
+Effect: TypeAlias = tuple[Part, Importance, int]
+"""A part, what it is worth, and the number of evaluations whose leaf has it."""
 
 
-def effects_of(told: Sequence[Shown], noisy: bool = False) -> list[Effect]:
+def effects_of(told: Sequence[Shown]) -> list[Effect]:
     """The effects of all parts that some leaves have and others lack, the largest first."""
     counts = Counter(part for one in told for part in set(one.parts))
     parts = [part for part, seen in counts.most_common() if seen < len(told)][:_PARTS]
@@ -34,12 +29,9 @@ def effects_of(told: Sequence[Shown], noisy: bool = False) -> list[Effect]:
     leaders = [told[place] for place in np.argsort(-rewards, kind="stable")[:_LEADERS]]
     fixed = len({len(one.parts) for one in told}) == 1
     others = [leaf for one in leaders for leaf in _neighbours(set(one.parts), parts, fixed)][:_NEIGHBOURS]
-    found = importances(
-        _has([one.parts for one in told], parts), rewards, _noise(told) if noisy else 0.0, _has(others, parts)
-    )
-    effects = [Effect(part, one, counts[part]) for part, one in zip(parts, found, strict=True)]
-    known = [effect for effect in effects if np.isfinite(effect.importance.worth)]
-    return sorted(known, key=lambda effect: (-effect.importance.worth, -effect.importance.probability))
+    found = importances(_has([one.parts for one in told], parts), rewards, _has(others, parts))
+    effects = [(part, one, counts[part]) for part, one in zip(parts, found, strict=True)]
+    return sorted(effects, key=lambda effect: (-effect[1].worth, -effect[1].probability))
 
 
 def _has(leaves: Sequence[Sequence[Part] | set[Part]], parts: Sequence[Part]) -> np.ndarray:
@@ -67,13 +59,3 @@ def _neighbours(leaf: set[Part], parts: Sequence[Part], fixed: bool) -> Iterator
             yield leaf - {at[part.place]} | {part}
     if not fixed and "" in at:
         yield from (leaf - {old} for old in leaf)
-
-
-def _noise(told: Sequence[Shown]) -> float:
-    """Variance of the rewards of one leaf, from leaves that were evaluated more than once."""
-    rewards: dict[tuple[Part, ...], list[float]] = {}
-    for one in told:
-        rewards.setdefault(tuple(one.parts), []).append(one.reward)
-    again = [np.array(found) for found in rewards.values() if len(found) > 1]
-    freedom = sum(len(found) - 1 for found in again)
-    return float(sum(((found - found.mean()) ** 2).sum() for found in again)) / freedom if freedom else 0.0

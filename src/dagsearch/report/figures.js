@@ -3,19 +3,15 @@ let content = JSON.parse(document.getElementById("content").textContent);
 let chosen = 0; // which run is shown in detail
 const live = content.live !== null;
 
-/* Elements. Whatever comes from a search enters as text or as a label, never as markup. Characters that control
-   the direction of text, or something else, are shown by their numbers. */
+/* Elements. Whatever comes from a search enters as text or as a label, never as markup. */
 
-const visible = (text) => text.replace(/[\p{Bidi_Control}\p{Cc}\u2028\u2029]/gu, (mark) =>
-  "\n\t".includes(mark) ? mark : `\\u${mark.codePointAt(0).toString(16).padStart(4, "0")}`);
-const plain = (value) => (typeof value === "string" ? visible(value) : value);
 function equip(element, attributes, children) {
   for (const [name, value] of Object.entries(attributes)) {
     if (typeof value === "function") element.addEventListener(name, value);
     else if (name === "style") for (const [property, set] of Object.entries(value)) element.style.setProperty(property, set);
-    else if (value !== null) element.setAttribute(name, plain(value));
+    else if (value !== null) element.setAttribute(name, value);
   }
-  element.append(...children.flat(3).filter((child) => child !== null).map(plain));
+  element.append(...children.flat(3).filter((child) => child !== null));
   return element;
 }
 const html = (tag, attributes = {}, ...children) => equip(document.createElement(tag), attributes, children);
@@ -47,13 +43,8 @@ function number(value) {
   if (value === 0) return "0";
   const size = Math.abs(value);
   const decimals = size < 1 ? 4 : Math.max(0, 3 - Math.floor(Math.log10(size)));
-  const text = size < 5e-5 || size >= 1e12 ? powerOfTen(value) : size >= 1e4 ? Math.round(value).toLocaleString("en") : value.toFixed(decimals);
+  const text = size < 5e-5 || size >= 1e12 ? value.toExponential(1) : size >= 1e4 ? Math.round(value).toLocaleString("en") : value.toFixed(decimals);
   return text.replaceAll("-", "−");
-}
-/* Very large and very small numbers: 9.4 · 10⁻⁶. */
-function powerOfTen(value) {
-  const [digits, power] = value.toExponential(1).split("e");
-  return `${digits} · 10${[...String(Number(power))].map((one) => (one === "-" ? "⁻" : "⁰¹²³⁴⁵⁶⁷⁸⁹"[one])).join("")}`;
 }
 /* Numbers of one table, all with the same number of decimals. */
 function alike(values) {
@@ -61,7 +52,7 @@ function alike(values) {
   const spread = found.reduce((a, b) => Math.max(a, b), -Infinity) - found.reduce((a, b) => Math.min(a, b), Infinity);
   const most = found.reduce((a, b) => Math.max(a, Math.abs(b)), 0);
   const scale = spread > 0 ? spread : most;
-  if (most >= 1e12 || (most && scale < 1e-6)) return (value) => (known(value) ? (value ? powerOfTen(value).replaceAll("-", "−") : "0") : "–");
+  if (most >= 1e12 || (most && scale < 1e-6)) return (value) => (known(value) ? value.toExponential(1).replaceAll("-", "−") : "–");
   const decimals = found.every(Number.isInteger) ? 0 : clamp(2 - Math.floor(Math.log10(scale)), 0, 8);
   const format = { minimumFractionDigits: decimals, maximumFractionDigits: decimals };
   return (value) => (known(value) ? value.toLocaleString("en", format).replace(/^-(?=[0.,]*$)/, "").replaceAll("-", "−") : "–");
@@ -140,7 +131,7 @@ function plot(width, { label, xs, ys, xName, points, marks, whole = false }) {
   const steps = ticks(xs[0], xs[1], width / 90).filter((step) => !whole || Number.isInteger(step));
   const text = (all) => {
     const decimals = clamp(Math.ceil(-Math.log10(all.length > 1 ? all[1] - all[0] : 1) - 1e-9), 0, 8);
-    return (value) => (Math.abs(value) >= 1e6 ? powerOfTen(value) : value.toFixed(decimals)).replaceAll("-", "−");
+    return (value) => (Math.abs(value) >= 1e6 ? value.toExponential(0) : value.toFixed(decimals)).replaceAll("-", "−");
   };
   const clip = `clip-${label.length}-${Math.round(width)}-${points.length}`;
   const cursor = svg("circle", { class: "cursor", r: 6, visibility: "hidden" });

@@ -5,14 +5,11 @@ import hashlib
 import html
 import json
 import re
-import unicodedata
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
-# Characters without a form of their own that turn the direction of others, or end a line.
-_MARKS = {0x061C, 0x200E, 0x200F, *range(0x2028, 0x202F), *range(0x2066, 0x206A)}
 # An HTML parser looks for these inside <script>; in JSON they occur only in strings.
 _ESCAPES = str.maketrans({character: f"\\u{ord(character):04x}" for character in "<>&"})
 # The parts of the page's script, in order: a later one uses what the earlier ones define.
@@ -60,7 +57,7 @@ def content_json(
 @cache
 def policy(live: bool) -> str:
     """The content security policy of the page; only a live one may ask its server for more."""
-    sources = [f"{kind}-src {_digest(tag)}" for kind, tag in (("style", "style"), ("script", "script"))]
+    sources = [f"{tag}-src {_digest(tag)}" for tag in ("style", "script")]
     allowed = [*sources, *(["connect-src 'self'"] if live else [])]
     return "; ".join(["default-src 'none'", *allowed, "base-uri 'none'", "form-action 'none'"])
 
@@ -82,60 +79,18 @@ def _digest(tag: str) -> str:
 
 
 def snippet(view: Mapping[str, Any]) -> str:
-    """The sentence, the curve of rewards and some facts; it has no script and no colours of its own."""
-    left = 'style="text-align: left"'
+    """The sentence and some facts; it has no script and no colours of its own."""
     facts = [(name, f"{value} ({remark})" if remark else value) for name, value, remark in view["tiles"]]
     if view["best_leaf"]:
         facts.append((view["words"]["best"].capitalize(), ", ".join(view["best_leaf"])))
+    left = 'style="text-align: left"'
     rows = "".join(
         f'<tr><th scope="row" {left}>{_text(name)}</th><td {left}>{_text(value)}</td></tr>'
         for name, value in facts
     )
     sentence = f"<p><strong>{_text(view['sentence'])}</strong></p>"
-    table = f"<table><tbody>{rows}</tbody></table>"
-    return f'<div style="max-width: 640px">{sentence}{_curve(view)}{table}</div>'
-
-
-def _curve(view: Mapping[str, Any], width: int = 480, height: int = 120) -> str:
-    """A small drawing of the rewards, the best so far and its forecast."""
-    history, ahead = view["history"], view["forecast"] if view["left"] != 0 else []
-    if not history:
-        return ""
-    values = [point["reward"] for point in history] + [
-        end for one in ahead for end in (one["low"], one["high"])
-    ]
-    low, last = min(values), max(history[-1]["step"], ahead[-1]["step"] if ahead else 1, 2)
-    span = max(values) - low or 1.0
-
-    def place(step: float, value: float) -> str:
-        x = 4 + (width - 8) * (step - 1) / (last - 1)
-        return f"{x:.1f} {height - 4 - (height - 8) * (value - low) / span:.1f}"
-
-    points = "".join(f"M{place(one['step'], one['reward'])}h0" for one in history)
-    steps, before = "", None
-    for one in history:
-        if one["best"] is None:
-            continue
-        if before is not None:
-            steps += f"L{place(one['step'], before)}"
-        if one["best"] != before:
-            steps += f"{'M' if before is None else 'L'}{place(one['step'], one['best'])}"
-            before = one["best"]
-    edge = [(one["step"], one["high"]) for one in ahead] + [(one["step"], one["low"]) for one in ahead[::-1]]
-    band = "".join(f"{'L' if number else 'M'}{place(*point)}" for number, point in enumerate(edge))
-    return (
-        f'<svg width="{width}" height="{height}" viewBox="0 0 {width} {height}" role="img" fill="none" '
-        'style="max-width: 100%" aria-label="reward of each evaluation, the best so far and its forecast">'
-        f'<path d="{band}" fill="#009e73" fill-opacity="0.25"/>'
-        f'<path d="{points}" stroke="currentColor" stroke-opacity="0.35" stroke-width="4" '
-        'stroke-linecap="round"/>'
-        f'<path d="{steps}" stroke="#0072b2" stroke-width="2"/></svg>'
-    )
+    return f'<div style="max-width: 640px">{sentence}<table><tbody>{rows}</tbody></table></div>'
 
 
 def _text(value: object) -> str:
-    text = "".join(
-        f"\\u{ord(c):04x}" if (unicodedata.category(c) == "Cc" and c not in "\n\t") or ord(c) in _MARKS else c
-        for c in str(value)
-    )
-    return html.escape(text).encode(errors="replace").decode()
+    return html.escape(str(value)).encode(errors="replace").decode()

@@ -16,10 +16,11 @@ is a Gaussian process over its parts,
 The sizes of w, f and h are at the maximum of their posterior. Joint samples of the values of evaluated and
 of predicted leaves give the best value with and without each part, sample by sample.
 
-The noise is independent and of known variance, or it is learnt from the scores on cross-validation folds. Its
-covariance then has the same three components: on other rows, a part has another effect, and all leaves that
-have it change together. Independent noise would average out over many leaves, and near-ties would look
-certain. Samples contain the noise of another split, so that they show what that split would choose.
+The noise is learnt from the scores on cross-validation folds, if there are any: it has the same three
+components, because on other rows a part has another effect, and all leaves that have it change together.
+Independent noise would average out over many leaves, and near-ties would look certain. Samples contain the
+noise of another split, so that they show what that split would choose. Without folds the noise is
+independent, and its variance is that of leaves that were evaluated more than once.
 """
 
 from typing import NamedTuple
@@ -57,9 +58,7 @@ class Importance(NamedTuple):
 def importances(
     has: BoolArray,
     rewards: FloatArray,
-    noise: float | FloatArray = 0.0,
     neighbours: BoolArray | None = None,
-    seed: int = 0,
     folds: FloatArray | None = None,
 ) -> list[Importance]:
     """The importance of every part.
@@ -70,42 +69,31 @@ def importances(
         Which evaluated leaf has which part.
     rewards : ndarray of shape (evaluations,)
         Their rewards; large ones are good.
-    noise : float or ndarray of shape (evaluations,)
-        Variance of the rewards' noise; 0 if rewards are exact.
     neighbours : ndarray of shape (leaves, parts), default=None
         Leaves that were not evaluated and may be the best, such as those a few swaps from the best fifteen.
         Some of the most promising and some others are predicted, and for each part the most promising one
         with and without it.
-    seed : int
-        Seed of the samples.
     folds : ndarray of shape (evaluations, folds), default=None
         Scores on cross-validation folds, whose means are the rewards of distinct leaves. The noise is learnt
-        from them, and samples contain that of another split.
+        from them.
 
     Returns
     -------
     list of Importance
         One per part. If all rewards are equal, every worth is 0 and every probability one half.
     """
-    has = np.asarray(has, dtype=bool)
-    rewards = np.asarray(rewards, dtype=np.float64)
-    shift, unit = _units(rewards)
-    known = np.broadcast_to(np.asarray(noise, dtype=np.float64), rewards.shape)
-    deviations = np.minimum(np.sqrt(known) / unit, 1e6) if unit > 0.0 else np.zeros(rewards.shape)
-    y, variances = (rewards / unit - shift / unit) if unit > 0.0 else rewards, deviations**2
+    unit = float(rewards.std())
+    if unit <= 1e-12 * np.abs(rewards).max():
+        return [_importance(np.zeros((len(has), 1)), column, 0.0) for column in has.T]
+    y, noise = (rewards - rewards.mean()) / unit, np.zeros(len(rewards))
     if folds is None:
-        has, y, variances = _by_leaf(has, y, variances)
+        has, y, noise = _by_leaf(has, y)
     kept = _kept(has, y, _EVALUATIONS)
-    has, y, variances = has[kept], y[kept], variances[kept]
-    others = np.zeros((0, has.shape[1]), dtype=bool)
-    if neighbours is not None and len(neighbours):
-        others = np.asarray(neighbours, dtype=bool)
-    if unit == 0.0:
-        values = np.zeros((len(has) + len(others), 1))
-    else:
-        process = _Process(has, y, variances, None if folds is None else folds[kept] / unit)
-        others = others[_kept(others, process.means(others), _PREDICTED)]
-        values = process.samples(others, np.random.default_rng(seed))
+    has = has[kept]
+    process = _Process(has, y[kept], noise[kept], None if folds is None else folds[kept] / unit)
+    others = np.zeros((0, has.shape[1]), dtype=bool) if neighbours is None else neighbours
+    others = others[_kept(others, process.means(others), _PREDICTED)]
+    values = process.samples(others, np.random.default_rng(0))
     return [_importance(values, column, unit) for column in np.vstack([has, others]).T]
 
 
@@ -119,30 +107,13 @@ def _importance(values: FloatArray, part: BoolArray, unit: float) -> Importance:
     return Importance(worth, low, high, float(probability))
 
 
-def _units(rewards: FloatArray) -> tuple[float, float]:
-    """Mean and deviation of the rewards, which may be as large as floats can be; 0 if they are equal."""
-    largest = float(np.abs(rewards).max(initial=0.0)) or 1.0
-    scaled = rewards / largest
-    deviation = float(scaled.std()) if rewards.size else 0.0
-    return largest * float(scaled.mean()) if rewards.size else 0.0, largest * deviation * (deviation > 1e-12)
-
-
-def _by_leaf(
-    has: BoolArray, y: FloatArray, variances: FloatArray
-) -> tuple[BoolArray, FloatArray, FloatArray]:
-    """One row per distinct leaf: the mean of its rewards by their precision, and the variance of that mean.
-
-    Leaves that differ in more than their parts have a scatter beyond the noise, which adds to the variance.
-    """
+def _by_leaf(has: BoolArray, y: FloatArray) -> tuple[BoolArray, FloatArray, FloatArray]:
+    """One row per distinct leaf: the mean of its rewards, and the variance of that mean."""
     leaves, where, counts = np.unique(has, axis=0, return_inverse=True, return_counts=True)
-    if len(leaves) == len(has):
-        return has, y, variances
     where = where.ravel()
-    precisions = 1.0 / (variances + _LEAST)
-    total = np.bincount(where, precisions)
-    mean = np.bincount(where, precisions * y) / total
-    scatter = np.bincount(where, (y - mean[where]) ** 2) / np.maximum(counts - 1, 1) / counts
-    return leaves, mean, np.where(counts > 1, np.maximum(1.0 / total, scatter), 1.0 / total - _LEAST)
+    mean = np.bincount(where, y) / counts
+    scatter = float(((y - mean[where]) ** 2).sum()) / max(len(y) - len(leaves), 1)
+    return leaves, mean, scatter / counts
 
 
 def _kept(has: BoolArray, values: FloatArray, most: int) -> IntArray:

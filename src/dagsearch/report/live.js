@@ -3,7 +3,7 @@
 let sent = ""; // what became of the last request; it stays when the page is updated
 function say(text) {
   sent = text;
-  document.getElementById("sent")?.replaceChildren(visible(sent));
+  document.getElementById("sent")?.replaceChildren(sent);
 }
 async function steer(action, value = null) {
   say("Sending …");
@@ -23,7 +23,7 @@ function asLeaf(text, labels) {
   }
   if (!labels || !Array.isArray(found)) return found;
   return found.map((one) => {
-    const place = labels.map(visible).indexOf(visible(String(one)));
+    const place = labels.indexOf(String(one));
     if (place < 0) throw new Error(`there is no ${one}`);
     return place;
   });
@@ -64,7 +64,7 @@ const main = html("main");
 function sections() {
   chosen = Math.min(chosen, content.runs.length - 1);
   const run = content.runs[chosen];
-  document.title = visible(`${run.name} · ${number(run.best)} · dagsearch`);
+  document.title = `${run.name} · ${number(run.best)} · dagsearch`;
   const found = run.selection ?? null;
   const own = (make, when = true) => (found && when ? make(found) : null);
   return [headline(run), content.runs.length > 1 ? comparisonSection() : null, own(warningsSection, found?.warnings.length),

@@ -25,10 +25,12 @@ def plotted(result: Result) -> "Figure":
         raise ValueError("nothing was evaluated: there is nothing to plot")
     (view,) = Report.of_result(result).to_dict()
     panels = 2 if view["effects"] else 1
-    figure, axes = pyplot.subplots(1, panels, figsize=(5.5 * panels, 4), layout="constrained", squeeze=False)
-    _draw_rewards(axes[0, 0], view)
+    figure, (axes,) = pyplot.subplots(
+        1, panels, figsize=(5.5 * panels, 4), layout="constrained", squeeze=False
+    )
+    _draw_rewards(axes[0], view)
     if view["effects"]:
-        _draw_effects(axes[0, 1], view["effects"][:_EFFECTS])
+        _draw_effects(axes[1], view["effects"][:_EFFECTS])
     if "inline" in pyplot.get_backend():  # a notebook shows what is returned, and pyplot's figures once more
         pyplot.close(figure)
     return figure  # type: ignore[no-any-return]
@@ -53,10 +55,6 @@ def _draw_effects(axes: "Axes", effects: list[dict[str, Any]]) -> None:
     worth, low, high = ([one[name] for one in effects] for name in ("worth", "low", "high"))
     axes.barh(places, worth, color="C0", alpha=0.6)
     axes.hlines(places, low, high, color="0.2")
-    axes.set_yticks(places, [_short(one["label"]) for one in effects])
+    axes.set_yticks(places, [one["label"][:_LONGEST] for one in effects])
     axes.invert_yaxis()
-    axes.set(xlabel="best reward with it less the best without it, 90 % interval", title="Importance")
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+    axes.set(xlabel="how much better the best reward is with it, 90 % interval", title="Importance")

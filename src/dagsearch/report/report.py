@@ -1,27 +1,23 @@
-"""Pages of searches: frozen, live while runs are followed, or a small part of one in a notebook."""
+"""Pages of searches: frozen, or live while runs are followed."""
 
-import importlib
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from os import PathLike
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any
 
 from dagsearch.errors import StorageError
 from dagsearch.report.html import content_json, html_page, snippet
-from dagsearch.report.progress import Progress
 from dagsearch.report.runs import is_running, runs_in, short_names
 from dagsearch.report.view import Viewed
-from dagsearch.results import Evaluation, Result
+from dagsearch.results import Result
 from dagsearch.storage.database import Database, Header, database_of
 from dagsearch.storage.record import Record, send_request
 
 # Least time between updates of the page, in seconds, and the share of a core that showing them may take.
 _LEAST, _SHARE = 1.0, 0.02
-# Share of the time that drawing in a notebook may take.
-_DRAWING = 0.01
 
 
 class Report:
@@ -39,14 +35,7 @@ class Report:
     @classmethod
     def of_runs(cls, *storages: str | PathLike[str], name: str | None = None) -> "Report":
         """The report of the runs in some databases, or of those with a name; they may still run."""
-        known, records = [], []
-        for storage in storages:
-            with closing(database_of(storage)) as database:
-                for header in runs_in(database, name):
-                    known.append((database.where, header.name))
-                    records.append((is_running(database, header.name), Record.of(database, header)))
-        found = zip(short_names(known), records, strict=True)
-        return cls([Viewed(short, record).view(None, running) for short, (running, record) in found])
+        return cls(Watched(storages, name).views())
 
     @classmethod
     def of_result(cls, result: Result) -> "Report":
@@ -86,17 +75,15 @@ def report_of(result: Result) -> Report:
     return Report.of_result(result)
 
 
-# Live ---------------------------------------------------------------------------------------------
-
-
 class _Run:
     """A run that is followed."""
 
     def __init__(self, storage: str | PathLike[str], where: str, header: Header) -> None:
         self.storage, self.where, self.header = storage, where, header
         self.viewed, self.running = Viewed(header.name, Record()), False
+        self.viewed.record.begin(header)
         self.trouble: str | None = None
-        self._shown: dict[str, Any] | None = None
+        """Why it cannot be read any more."""
 
     @property
     def version(self) -> str:
@@ -105,24 +92,8 @@ class _Run:
 
     def update(self, database: Database) -> None:
         """Read what is new."""
-        record, self.trouble = self.viewed.record, None
-        try:
-            self.running = is_running(database, self.header.name)
-            if record.begun is None:
-                record.begin(self.header)
-            record.add(database.events(self.header.name, record.events))
-        except StorageError as error:
-            self.trouble = str(error)
-
-    def view(self, name: str, now: float) -> dict[str, Any]:
-        """What the page shows; if the run cannot be shown any more, what it showed last."""
-        self.viewed.name = name
-        try:
-            self._shown = self.viewed.view(now, self.running)
-        except StorageError as error:
-            self.trouble = self.trouble or str(error)
-            self._shown = self._shown or Viewed(name, Record()).view(now)
-        return {**self._shown, "problem_text": self.trouble}
+        self.running, self.trouble = is_running(database, self.header.name), None
+        self.viewed.record.add(database.events(self.header.name, self.viewed.record.events))
 
 
 class Watched:
@@ -152,7 +123,7 @@ class Watched:
         self._runs: dict[tuple[int, str], _Run] = {}
         self._lock, self._every = threading.Lock(), _LEAST
 
-    def request(self, number: Any, action: Any, value: Any) -> int:
+    def request(self, run: int, action: str, value: Any = None) -> int:
         """Ask the processes of a run for something; returns the number of the request.
 
         Raises
@@ -164,14 +135,23 @@ class Watched:
         """
         with self._lock:
             self._update()
-            runs = list(self._runs.values())
-        if type(number) is not int or not 0 <= number < len(runs):
+            runs = dict(enumerate(self._runs.values()))
+        if run not in runs:
             raise ValueError(f"run must be the number of a run, from 0 to {len(runs) - 1}")
-        run = runs[number]
-        if run.trouble is not None or not run.running:
-            raise StorageError(run.trouble or f"the search at {run.where} is no longer running")
-        with closing(database_of(run.storage, write=True)) as database:
-            return send_request(database, run.header.name, action, value)
+        asked = runs[run]
+        if asked.trouble is not None or not asked.running:
+            raise StorageError(asked.trouble or f"the search at {asked.where} is no longer running")
+        with closing(database_of(asked.storage, write=True)) as database:
+            return send_request(database, asked.header.name, action, value)
+
+    def views(self) -> list[dict[str, Any]]:
+        """What the page shows now; raises ``StorageError`` if a run cannot be read."""
+        with self._lock:
+            self._update()
+            views = self._views()
+        if trouble := next((view["problem_text"] for view in views if view["problem_text"]), None):
+            raise StorageError(trouble)
+        return views
 
     def page(self) -> str:
         """The page as it is now; its script asks for updates."""
@@ -215,76 +195,12 @@ class Watched:
             known = self._runs.get((place, header.name))
             if known is None or known.header != header:
                 known = _Run(self._storages[place], database.where, header)
-                self._runs[place, header.name] = known
             known.update(database)
+            self._runs[place, header.name] = known
 
     def _views(self) -> list[dict[str, Any]]:
         now, runs = self._clock(), list(self._runs.values())
         names = short_names([(run.where, run.header.name) for run in runs])
-        return [run.view(name, now) for run, name in zip(runs, names, strict=True)]
-
-
-# In a notebook ------------------------------------------------------------------------------------
-
-
-def shown_progress(
-    shown: bool | Literal["notebook"],
-    history: Sequence[Evaluation],
-    budget: int,
-    sign: int,
-    steps: bool = False,
-) -> "Progress | NotebookProgress":
-    """What shows the progress of a search whose evaluations are appended to ``history``."""
-    if shown == "notebook":
-        return NotebookProgress(history, budget, sign, steps)
-    return Progress(budget, "evaluation", shown, len(history))
-
-
-class NotebookProgress:
-    """Progress of a search, drawn in the output of a notebook's cell.
-
-    Parameters
-    ----------
-    history : list of Evaluation
-        All evaluations so far; the search appends to it.
-    budget : int
-        Number of evaluations at the end of the run.
-    sign : int
-        −1 if rewards are the negative numbers of a function that is minimised.
-    steps : bool
-        Whether steps are costly, so that an evaluation is a step.
-    """
-
-    def __init__(self, history: Sequence[Evaluation], budget: int, sign: int, steps: bool = False) -> None:
-        try:
-            shown: Any = importlib.import_module("IPython.display")
-        except ModuleNotFoundError as error:
-            raise ModuleNotFoundError(
-                "progress='notebook' needs IPython: pip install 'dagsearch[notebook]'"
-            ) from error
-        self._html, self._history, self._due = shown.HTML, history, 0.0
-        self._record = Record()
-        self._record.budget, self._record.minimized = budget, sign < 0
-        self._record.steps = steps
-        self._viewed = Viewed("search", self._record)
-        self._handle = shown.display(self._html(snippet(self._viewed.summary())), display_id=True)
-
-    def update(self, best: float | None) -> None:
-        """One more evaluation: draw it, unless drawing would take too large a share of the time."""
-        began = time.monotonic()
-        if began >= self._due:
-            self._show()
-            ended = time.monotonic()
-            self._due = ended + max(0.5, (ended - began) / _DRAWING)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._show()
-
-    def _show(self) -> None:
-        """Draw what is known now."""
-        self._record.add_evaluations(self._history[self._record.evaluations :])
-        if self._handle is not None:
-            self._handle.update(self._html(snippet(self._viewed.summary(running=True))))
+        for run, name in zip(runs, names, strict=True):
+            run.viewed.name = name
+        return [{**run.viewed.view(now, run.running), "problem_text": run.trouble} for run in runs]

@@ -9,25 +9,12 @@ from dagsearch.storage.log import at_work
 
 # The name of a run that was given none.
 _UNNAMED = "run"
-# What databases answer if no search has used them yet.
-_NO_TABLES = ("no such table: run", 'relation "run" does not exist')
 
 
-def runs_in(database: Database, name: str | None = None, needed: bool = True) -> list[Header]:
-    """The run with a name, or all runs of a database, the oldest first.
-
-    Raises
-    ------
-    StorageError
-        If this is not a database, or if it has no such run and one is ``needed``.
-    """
-    try:
-        runs = [one for one in database.runs() if name is None or one.name == name]
-    except StorageError as error:
-        if not any(answer in str(error.__cause__) for answer in _NO_TABLES):
-            raise
-        runs = []
-    if needed and not runs:
+def runs_in(database: Database, name: str | None = None) -> list[Header]:
+    """The run with a name, or all runs of a database, the oldest first; ``StorageError`` if there is none."""
+    runs = [one for one in database.runs() if name is None or one.name == name]
+    if not runs:
         raise StorageError(f"{database.where} has no run{'' if name is None else f' named {name!r}'}")
     return runs
 

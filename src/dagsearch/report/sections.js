@@ -18,8 +18,7 @@ function headline(run) {
 }
 
 function progressSection(run) {
-  const { history, failed, words } = run;
-  const forecast = run.left === 0 ? [] : run.forecast;
+  const { history, failed, forecast, words } = run;
   const heading = `${capital(words.reward)}s over time`;
   if (!history.length) return section("progress", heading, `No ${words.reward} is known yet.`);
   const last = Math.max(history.at(-1).step, forecast.at(-1)?.step ?? 1, failed.at(-1) ?? 1, 2);
@@ -97,17 +96,9 @@ function gainSection(run) {
   const text = alike(found.flatMap((one) => [one.mean, one.low, one.high].map(gain)));
   const rows = found.map((one) => [`${count(one.n)} more${one.n === run.left ? " (the rest)" : ""}`, text(gain(one.mean)),
     range([one.low, one.high].map(gain), text), percent(one.chance)]);
-  const rules = run.rules.map((one) => html("tr", {},
-    html("th", { scope: "row" }, one.rule),
-    html("td", {}, one.text,
-      known(one.share) ? html("div", { class: "meter", role: "meter", "aria-label": one.rule, "aria-valuemin": 0, "aria-valuemax": 100, "aria-valuenow": Math.round(100 * one.share) },
-        html("div", { style: { width: `${100 * one.share}%` } })) : null)));
-  if (!rows.length && !rules.length) return null;
-  return section("gain", "Is it worth continuing?", rows.length ? `Expected improvement of the ${run.noisy ? "largest reward, noise included" : `best ${run.words.reward}`}.`
-    : run.game ? "More evaluations make the value more certain."
-    : run.settled ? `Every ${run.words.leaf} has been evaluated.` : run.steps ? "Gains of costly steps are not forecast." : "Too few evaluations for a forecast.",
-    rows.length ? table(heads, rows, { label: "Expected gain", class: "cards" }) : null,
-    rules.length ? [html("h3", {}, "Stopping rules"), html("table", { class: "rules" }, html("tbody", {}, rules))] : null);
+  if (!rows.length) return null;
+  return section("gain", "Is it worth continuing?", `Expected improvement of the ${run.noisy ? "largest reward, noise included" : `best ${run.words.reward}`}.`,
+    table(heads, rows, { label: "Expected gain", class: "cards" }));
 }
 
 function effectsSection(run) {
@@ -121,21 +112,20 @@ function effectsSection(run) {
       `In ${count(one.count)} evaluated ${words.leaves}`],
   }));
   return section("effects", `What each ${words.item} is worth`,
-    `Best ${words.reward} with it less the best ${words.reward} without it, with the 90% interval, and the probability that having it is better.`,
+    `How much better the best ${words.reward} is with it than without it, with the 90% interval, and the probability that having it is better.`,
     list("legend", [[html("span", { class: "swatch chosen" }), `in the ${words.best}`], [html("span", { class: "swatch bar" }), "not"]]),
     bars("effects", [capital(words.item), "worth", "probability"], entries, [Math.min(...ends), Math.max(...ends)], `in the ${words.best}`));
 }
 
 function pathSection(run) {
-  const { path: steps, words, game } = run;
+  const { path: steps, words, noisy: means } = run;
   if (!steps.length) return null;
-  const means = game || run.noisy;
   const value = (one) => (means ? one.mean : one.best);
   const text = alike(steps.flatMap((one) => [one, ...one.others].map(value)));
   const heads = [{ name: "Decision" }, { name: `${means ? "Mean" : "Best"} ${words.reward}`, kind: "figure" }, { name: capital(words.leaves), kind: "figure" }, { name: "Alternatives evaluated", kind: "long" }];
   const rows = steps.map((one) => [one.label, text(value(one)), count(one.count),
     one.others.length ? one.others.map((other) => `${other.label} (${text(value(other))})`).join(", ") : "–"]);
-  return section("path", game ? "Most evaluated line" : "Path to the best solution",
+  return section("path", "Path to the best solution",
     `Each decision with the alternatives after the same earlier decisions, and the ${means ? "mean" : "best"} ${words.reward} found there.`,
     table(heads, rows, { label: "Path", class: "cards" }));
 }
@@ -145,8 +135,8 @@ const sorted = { by: null, down: true, rows: 20 };
 function evaluationsSection(run) {
   const { history, words } = run;
   if (!history.length) return null;
-  const best = new Set(run.best_leaf ?? []);
-  const differs = (name, i) => (run.ordered && run.best_leaf ? run.best_leaf[i] !== name : !best.has(name));
+  const best = run.best_leaf;
+  const differs = (name, i) => best && (run.ordered ? best[i] !== name : !best.includes(name));
   const parts = ({ leaf }) => leaf.map((name, i) => html("span", { class: differs(name, i) ? "part plus" : "part" }, name));
   const columns = [
     { name: "Number", value: (one) => one.step, text: () => count },
@@ -156,8 +146,8 @@ function evaluationsSection(run) {
   ];
   const holder = html("div");
   const fill = () => {
-    const by = columns[sorted.by ?? (run.game ? 0 : 1)];
-    const down = sorted.by === null ? run.game || !run.minimized : sorted.down;
+    const by = columns[sorted.by ?? 1];
+    const down = sorted.by === null ? !run.minimized : sorted.down;
     const all = [...history].sort((a, b) => ((by.value(a) ?? -Infinity) - (by.value(b) ?? -Infinity)) * (down ? -1 : 1) || a.step - b.step);
     const texts = columns.map((column) => column.text(history.map(column.value)));
     const rows = all.slice(0, sorted.rows).map((one) => [...columns.map((column, i) => texts[i](column.value(one))), parts(one)]);
@@ -171,7 +161,7 @@ function evaluationsSection(run) {
     holder.replaceChildren(table(heads, rows, { label: "Evaluations", class: "cards" }), ...(all.length > sorted.rows ? [more] : []));
   };
   fill();
-  return section("evaluations", `All ${words.evaluation}s`, run.best_leaf ? `What differs from the ${words.best} is marked. Select a column to sort by it.` : null, holder);
+  return section("evaluations", `All ${words.evaluation}s`, `${best ? `What differs from the ${words.best} is marked. ` : ""}Select a column to sort by it.`, holder);
 }
 
 function pendingSection(run) {

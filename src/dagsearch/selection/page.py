@@ -51,7 +51,6 @@ def selection_view(report: Mapping[str, Any]) -> dict[str, Any]:
         "best": result["score"],
         "best_leaf": result["features"],
         "state": "ended",
-        "rules": [],
         "path": _path(report, record),
         "effects": None if result["signal"] is False else _effects(report),
         "dagsearch": report["dagsearch"],

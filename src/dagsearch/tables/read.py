@@ -4,6 +4,7 @@ import csv
 import gzip
 import io
 import itertools
+import re
 import sys
 import warnings
 from collections.abc import Sequence
@@ -26,7 +27,7 @@ _TEXT = (".csv", ".tsv", ".tab", ".txt", ".dat", ".data")
 # Missing without a note; other marks of missing values are noted.
 _MISSING = ["", "NA", "NaN", "nan", "NULL", "null"]
 _SEPARATORS = (",", ";", "\t", "|")
-# Lines that the separator is detected from.
+# Lines that are looked at first.
 _SAMPLE_LINES = 100
 
 
@@ -141,7 +142,8 @@ def _decoded(content: bytes, notes: list[str]) -> str:
 
 def _text(text: str, notes: list[str]) -> tuple["pandas.DataFrame", Sequence[Any]]:
     lines = [line for line in itertools.islice(io.StringIO(text), _SAMPLE_LINES) if line.strip()]
-    sep = separator(lines)
+    names = re.sub('"[^"]*"', "", lines[0])
+    sep = max(_SEPARATORS, key=names.count)
     frame = _parsed(text, lines, sep, ".")
     if sep != "," and decimal_mark(frame) == ",":
         notes.append("numbers are written with a decimal comma")
@@ -151,24 +153,6 @@ def _text(text: str, notes: list[str]) -> tuple["pandas.DataFrame", Sequence[Any
         frame = frame.reset_index(drop=True)
     header = next(csv.reader(lines, delimiter=sep, skipinitialspace=True))
     return frame, header if len(header) == frame.shape[1] else list(frame.columns)
-
-
-def separator(lines: list[str]) -> str:
-    """What separates the columns: by it, most lines have as many fields as the first.
-
-    >>> separator(["name;size", "a, b;1,5", "c;2,0"])
-    ';'
-    """
-    ratings = []
-    for candidate in _SEPARATORS:
-        try:
-            widths = [len(row) for row in csv.reader(lines, delimiter=candidate)]
-        except csv.Error:  # by another separator, a line of a wide table is one field that is too long
-            continue
-        if widths and widths[0] > 1:
-            same = sum(width in (widths[0], widths[0] + 1) for width in widths) / len(widths)
-            ratings.append((round(same, 2), widths[0], candidate))
-    return max(ratings)[2] if ratings else ","
 
 
 def _parsed(text: str, lines: list[str], sep: str, decimal: str) -> "pandas.DataFrame":

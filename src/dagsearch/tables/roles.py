@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
 # A target of whole numbers counts as classes if it has at most this number of different values.
 _MAX_CLASSES = 20
-# Texts that differ in at least this share of the rows are no classes; fewer rows say nothing about it.
-_MOST_DISTINCT, _MIN_ROWS = 0.5, 20
 # Names of positive classes.
 _POSITIVE = {"yes", "y", "true", "t", "positive", "pos", "on", "present", "malignant", "m", "case"}
 _POSITIVE |= {"ja", "oui", "si", "sí", "sim", "wahr", "positiv"}
@@ -178,7 +176,7 @@ def _target(
     name, distinct = values.name, values.nunique()
     if distinct < 2:
         raise TableError(f"the target {name!r} is always {values.tolist()[0]!r}: there is nothing to predict")
-    if is_text(values) and len(values) >= _MIN_ROWS and distinct >= _MOST_DISTINCT * len(values):
+    if is_text(values) and suspicion(values) is not None:
         raise TableError(
             f"the target {name!r} has {distinct} different texts in {len(values)} rows, such as "
             f"{str(values.iloc[0])[:60]!r}: that is text, not classes"

@@ -1,15 +1,11 @@
 """``dagsearch select``: choose features of a table, compare, and write a report."""
 
 import argparse
-import json
-import os
 import sys
 from pathlib import Path
 from typing import Any
 
-from dagsearch.cli.common import Commands, add_seed, add_storage, positive
-
-_FILES = ("result.json", "history.csv", "report.html")
+from dagsearch.cli.common import Commands, add_name, add_seed, positive
 
 
 def add_parser(commands: Commands) -> None:
@@ -62,8 +58,7 @@ def add_parser(commands: Commands) -> None:
     )
     add(
         "--cv",
-        type=_folds,
-        default=5,
+        default="5",
         metavar="FOLDS",
         help="number of folds, or module:object of a splitter (default: %(default)s)",
     )
@@ -74,14 +69,21 @@ def add_parser(commands: Commands) -> None:
     add("--weight-column", metavar="COLUMN", help="weights of the rows")
     add(
         "--holdout",
-        type=_share,
+        type=float,
         default=0.25,
         help="fraction of the rows to hold out; 0 for none (default: %(default)s)",
     )
     add("--jobs", type=positive, help="number of subsets to score at once (default: 1)")
     add_seed(select)
-    add_storage(select)
-    add("--out", type=Path, metavar="DIR", help=f"write {', '.join(_FILES)} to this folder")
+    where = "store every evaluation in this file or at postgresql://…, or continue the run there"
+    add("--storage", metavar="RUN", help=where)
+    add_name(select)
+    add(
+        "--out",
+        type=Path,
+        metavar="DIR",
+        help="write result.json, history.csv and report.html to this folder",
+    )
     select.set_defaults(run=run)
 
 
@@ -96,31 +98,13 @@ def _sizes(text: str) -> int | tuple[int, int] | str:
     return positive(least), positive(most)
 
 
-def _folds(text: str) -> int | str:
-    if ":" in text or "." in text:  # the import path of a splitter
-        return text
-    if positive(text) < 2:
-        raise argparse.ArgumentTypeError(f"must be at least 2, got {text!r}")
-    return positive(text)
-
-
-def _share(text: str) -> float:
-    try:
-        share = float(text)
-    except ValueError:
-        share = -1.0
-    if not 0.0 <= share < 1.0:
-        raise argparse.ArgumentTypeError(f"must be at least 0 and less than 1, got {text!r}")
-    return share
-
-
 def run(options: argparse.Namespace) -> int:
     """Select, print what was found, and write the report; returns the exit code."""
     from dagsearch.cli.select.summary import summary
     from dagsearch.cli.select.task import select
 
     if options.out is not None:
-        _check_replaceable(options.out)
+        options.out.mkdir(parents=True, exist_ok=True)
     try:
         report, interrupted = select(options)
     except KeyboardInterrupt:
@@ -132,20 +116,6 @@ def run(options: argparse.Namespace) -> int:
     if written:
         print("", "wrote", *(f"  {path}" for path in written), sep="\n")
     return _interrupted(options) if interrupted else 0
-
-
-def _check_replaceable(folder: Path) -> None:
-    """Create the folder; raise ``OSError`` if it is not writable or has such files of another origin."""
-    folder.mkdir(parents=True, exist_ok=True)
-    if not os.access(folder, os.W_OK):
-        raise PermissionError(f"--out: no files can be written to the folder {folder}")
-    there = [name for name in _FILES if (folder / name).exists()]
-    try:
-        ours = not there or "dagsearch" in json.loads((folder / _FILES[0]).read_bytes())
-    except (OSError, ValueError):
-        ours = False
-    if not ours:
-        raise FileExistsError(f"--out: {folder / there[0]} is not of an earlier report; give another folder")
 
 
 def _interrupted(options: argparse.Namespace) -> int:

@@ -2,14 +2,11 @@
 
 import ast
 import inspect
-import warnings
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.linear_model import LogisticRegression, Ridge
-from sklearn.metrics import get_scorer
 from sklearn.model_selection import (
     GroupKFold,
     GroupShuffleSplit,
@@ -56,37 +53,25 @@ def estimator_for(text: str, seed: int) -> Any:
 
 def _parsed(text: str) -> tuple[str, dict[str, Any]]:
     """The path and the parameters in ``path(name=value)``; values are Python literals."""
-    path, parenthesis, _ = text.partition("(")
-    if not parenthesis:
-        return path, {}
+    path, _, settings = text.partition("(")
     try:
-        call = ast.parse(f"_{text[len(path) :]}", mode="eval").body
-        if not isinstance(call, ast.Call) or call.args:
-            raise ValueError
-        return path, {str(one.arg): ast.literal_eval(one.value) for one in call.keywords}
-    except (SyntaxError, ValueError) as error:
-        raise TableError(
-            f"--estimator {text}: parameters must be written like Name(alpha=3, kind='text')"
-        ) from error
+        call: Any = ast.parse(f"dict({settings or ')'}", mode="eval").body
+        if not call.args:
+            return path, {str(one.arg): ast.literal_eval(one.value) for one in call.keywords}
+    except (SyntaxError, ValueError, AttributeError):
+        pass
+    raise TableError(f"--estimator {text}: parameters must be written like Name(alpha=3, kind='text')")
 
 
 def _found(path: str) -> Any:
     """An estimator of scikit-learn by its name, otherwise a class or an object by its import path."""
     if "." in path or ":" in path:
-        return _imported("estimator", path)
+        return imported("--estimator", path)
     known = dict(all_estimators(type_filter=["classifier", "regressor"]))
     if path not in known:
         advice = did_you_mean(path, known, "give an import path, such as package.module.Name")
         raise TableError(f"--estimator {path}: scikit-learn has no such classifier or regressor; {advice}")
     return known[path]
-
-
-def _imported(option: str, path: str) -> Any:
-    try:
-        return imported(path)
-    except Exception as error:  # a user's script may fail in any way
-        reason = f"{type(error).__name__}: {error}"
-        raise TableError(f"--{option} {path}: it cannot be imported ({reason})") from error
 
 
 def described(estimator: Any) -> str:
@@ -113,33 +98,22 @@ def scoring_for(name: str | None, table: Table, estimator: Any, notes: list[str]
     if name is None:
         return "accuracy" if table.classes else "r2"
     check_scorer_name("--scoring", name)
-    trivial = DummyClassifier(strategy="prior") if table.classes else DummyRegressor()
-    data = np.zeros((len(table.target), 1))
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            get_scorer(name)(trivial.fit(data, table.target), data, table.target)
-    except (ValueError, TypeError, AttributeError) as error:
-        kind = f"{len(table.classes)} classes" if table.classes else "numbers"
-        reason = str(error).partition("\n")[0].rstrip(".")
-        raise TableError(f"--scoring {name} cannot score a target of {kind} ({reason})") from error
     return name
 
 
-def splitter_for(cv: int | str, table: Table, in_time: bool, seed: int) -> Any:
+def splitter_for(cv: str, table: Table, in_time: bool, seed: int) -> Any:
     """The splitter: at an import path, or with a number of folds that respect time, groups and classes."""
-    if isinstance(cv, str):
-        found = _imported("cv", cv)
+    if not cv.isdecimal():
+        found = imported("--cv", cv)
         if not callable(getattr(found, "split", None)):
             raise TableError(f"--cv {cv}: it is not a splitter: it has no method split")
         return found() if inspect.isclass(found) else found
     if in_time:
-        return TimeSeriesSplit(cv)
-    if table.groups is None:
-        return (StratifiedKFold if table.classes else KFold)(cv, shuffle=True, random_state=seed)
-    if table.groups.nunique() < cv:
-        raise TableError(f"--cv {cv}: there are only {table.groups.nunique()} groups; use fewer folds")
-    return (StratifiedGroupKFold if table.classes else GroupKFold)(cv, shuffle=True, random_state=seed)
+        return TimeSeriesSplit(int(cv))
+    kinds: Any = (StratifiedKFold, KFold)
+    if table.groups is not None:
+        kinds = StratifiedGroupKFold, GroupKFold
+    return kinds[0 if table.classes else 1](int(cv), shuffle=True, random_state=seed)
 
 
 def hold_out(table: Table, fraction: float, in_time: bool, seed: int) -> tuple[Table, Table | None]:

@@ -57,12 +57,6 @@ class Task:
         """The scorer."""
         return check_scoring(self.estimator, scoring=self.scoring)
 
-    def on_folds(self) -> SubsetScorer:
-        """Scorer of columns by cross-validation."""
-        params = weight_params(self.estimator, self.scorer, self.kept.weights)
-        data = self.kept.features, self.kept.target, self.splits
-        return SubsetScorer(self.estimator, self.scorer, *data, *params, silent=True)
-
     def held_out(self, columns: Sequence[int]) -> Holdout | None:
         """Number of held-out rows and score of columns on them; ``None`` if there are none."""
         if self.holdout is None:
@@ -105,8 +99,14 @@ def select(options: argparse.Namespace) -> tuple[SelectionReport, bool]:
     kinds = (UserWarning, SizeWarning)  # the report states the others itself
     own = [str(one.message) for one in caught if one.category in kinds]
     cautions = [text.replace("n_features_to_select=", "--k ") for text in dict.fromkeys(own)]
-    held = task.held_out(np.flatnonzero(selector.support_).tolist())
-    cautions += _surprise(held, selector.score_interval_)
+    held, expected = task.held_out(np.flatnonzero(selector.support_).tolist()), selector.score_interval_
+    if (
+        held is not None and held.interval is not None and held.interval[1] < expected[0]
+    ):  # beyond their errors
+        interval = f"{expected[0]:.4f} to {expected[1]:.4f}"
+        cautions.append(
+            f"the hold-out score {held.score:.4f} is below the expected 90 % interval, {interval}"
+        )
     report = selector.report(
         _settings(task, options),
         others,
@@ -116,14 +116,6 @@ def select(options: argparse.Namespace) -> tuple[SelectionReport, bool]:
         warnings=cautions,
     )
     return report, interrupted
-
-
-def _surprise(held: Holdout | None, expected: Sequence[float]) -> list[str]:
-    """A warning if the score on held-out rows is worse than expected, beyond the error of either."""
-    if held is None or held.score is None or held.interval is None or held.interval[1] >= expected[0]:
-        return []
-    interval = f"{expected[0]:.4f} to {expected[1]:.4f}"
-    return [f"the hold-out score {held.score:.4f} is below the expected 90 % interval, {interval}"]
 
 
 def task_for(options: argparse.Namespace) -> Task:
@@ -163,13 +155,11 @@ def task_for(options: argparse.Namespace) -> Task:
 
 def _announce(task: Task, options: argparse.Namespace) -> None:
     """Say what was read and noticed before anything is spent."""
-    kind = "classification" if task.table.classes else "regression"
     held = 0 if task.holdout is None else len(task.holdout.target)
-    rows = f"{len(task.kept.target)} rows and {held} held-out rows"
-    first = f"{kind} of {options.target!r} from {task.table.features.shape[1]} columns, {rows}"
-    print(printable(f"{first}; {task.scoring}; {described(task.estimator)}"), file=sys.stderr)
-    for note in task.notes:
-        print(printable(f"note: {note}"), file=sys.stderr, flush=True)
+    found = {"columns": task.table.features.shape[1], "rows": len(task.kept.target), "held-out rows": held}
+    settings = ", ".join(f"{name} {value}" for name, value in {**_settings(task, options), **found}.items())
+    lines = [settings, *(f"note: {note}" for note in task.notes)]
+    print("\n".join(map(printable, lines)), file=sys.stderr, flush=True)
 
 
 def _selector(task: Task, options: argparse.Namespace) -> DAGSearchSelector:
@@ -195,7 +185,10 @@ def _selector(task: Task, options: argparse.Namespace) -> DAGSearchSelector:
 
 def comparisons(selector: DAGSearchSelector, task: Task, options: argparse.Namespace) -> Iterator[Comparison]:
     """All features, the best by a univariate test, forward selection if the budget covers it, no features."""
-    score, kept = task.on_folds(), task.kept
+    kept = task.kept
+    params = weight_params(task.estimator, task.scorer, kept.weights)
+    data = kept.features, kept.target, task.splits
+    score = SubsetScorer(task.estimator, task.scorer, *data, *params, silent=True)
     columns = [i for i, name in enumerate(kept.features) if name not in options.forbidden]
     count = int(selector.support_.sum())
     yield _compared("all features", score(columns), 1, task)
@@ -213,11 +206,11 @@ def comparisons(selector: DAGSearchSelector, task: Task, options: argparse.Names
 
 def _univariate(table: Table, columns: Sequence[int], count: int) -> list[int]:
     """The columns with the largest F statistics."""
-    best = SelectKBest(f_classif if table.classes else f_regression, k=count)
     data = np.column_stack([numbers(table.features.iloc[:, i]) for i in columns])
     with np.errstate(divide="ignore", invalid="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about columns that are constant in the rows to select by
-        return [columns[i] for i in best.fit(data, table.target).get_support(indices=True)]
+        best = SelectKBest(f_classif if table.classes else f_regression, k=count).fit(data, table.target)
+    return [columns[i] for i in best.get_support(indices=True)]
 
 
 def _forward_selection(score: SubsetScorer, columns: Sequence[int], count: int, task: Task) -> Comparison:
