@@ -20,10 +20,10 @@ from dagsearch.proposers.rollouts import Greedy
 from dagsearch.search import Search
 from experiments.harness.drawing import curves_figure
 from experiments.harness.markdown import table
-from experiments.harness.runner import Curve, Outcome, Request, Row, curves, recorded_steps, run_rounds
-from experiments.paper import convnet
+from experiments.harness.runner import Curve, Outcome, Row, curves, recorded_steps, run_rounds
 from experiments.paper import mnist as pixels
 from experiments.paper import tictactoe as game
+from experiments.paper.methods import PIXELS, TICTACTOE
 
 OURS = "dagsearch"
 SYNTHETIC_BUDGET = 50
@@ -54,8 +54,8 @@ METHODS: dict[str, Callable[[Any, int, int], Search]] = {
     "no evidence": lambda p, s, i: changed(p, s, i, evidence=None),
     "items all unlike": lambda p, s, i: changed(p, s, i, covariance=SetKernel()),
     "paper's method": lambda p, s, i: Search.paper(p, seed=s),
-    "paper's method, digits": lambda p, s, i: pixels.METHODS["probabilistic DAG"](p, s),
-    "paper's method, game": lambda p, s, i: game.METHODS["probabilistic DAG"](p, s),
+    "paper's method, digits": lambda p, s, i: PIXELS["probabilistic DAG"](p, s),
+    "paper's method, game": lambda p, s, i: TICTACTOE["probabilistic DAG"](p, s),
     "UCT": lambda p, s, i: baselines.uct(p, seed=s),
 }
 """``make(problem, seed, initial)`` of every method; a search begins with ``initial`` uniform roll-outs."""
@@ -165,24 +165,20 @@ def _strength(search: Search, played: TicTacToe) -> float:
 def mnist(
     quick: bool, jobs: int, data: Path | None = None, weights: Path | None = None, device: str = "cpu"
 ) -> Outcome:
-    """Best validation accuracy with 10 of the 784 pixels of MNIST; all runs advance together."""
-    request = Request(quick, jobs, data=data, weights=weights, device=device)
-    runs, steps = (2, 60) if quick else (10, 1_200)
-    images, net, _ = pixels.network(request, 1 if quick else convnet.EPOCHS)
-    score = convnet.SubsetAccuracy(net, images.validation, images.validation_labels, device)
+    """Best validation accuracy with 10 of the 784 pixels of MNIST."""
+    settings = pixels.Settings(2, 60, 1) if quick else pixels.Settings()
     methods = (OURS, "probabilistic DAG", "UCT-RAVE", "random")
-    tasks = [(method, number) for method in methods for number in range(runs)]
-    found, seconds = pixels.advance_together(tasks, score, steps, request, _composed)
-    about = {"runs": runs, "steps": steps, "weights": "given" if weights else "trained", "seconds": seconds}
-    rows = [row for run in found for row in run.rows]
+    runs = pixels.run_on_network(methods, settings, jobs, data, weights, device, make=_composed)
+    rows = [row for run in runs for row in run.rows]
+    about = {"runs": settings.rounds, "steps": settings.steps, "weights": "given" if weights else "trained"}
     drawn = curves_figure(rows, "best validation accuracy so far", "10 of 784 pixels of MNIST", band=True)
     return Outcome("mnist", rows, about, {"mnist": drawn})
 
 
-def _composed(method: str, number: int) -> Search:
-    if method in pixels.METHODS:
-        return pixels.METHODS[method](pixels.pixels(), number)
-    return METHODS[method](pixels.pixels(), number, 20)
+def _composed(method: str, problem: Subsets, number: int) -> Search:
+    if method in PIXELS:
+        return PIXELS[method](problem, number)
+    return METHODS[method](problem, number, 20)
 
 
 # The tables of docs/beyond.md and docs/runs.md ------------------------------------------------------------
