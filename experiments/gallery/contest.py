@@ -1,6 +1,5 @@
 """Methods compared on the problems of an application: the runs, the tables of its README, the picture."""
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -60,10 +59,10 @@ def compare(contests: Sequence[Contest], seeds: int, jobs: int = 1) -> list[Row]
 
 def one_run(contest: Contest, name: str, seed: int) -> list[Row]:
     """The best value wherever it changes, and at the end; own time."""
-    evaluate, began = Evaluations(contest.reward, contest.budget), time.process_time()
+    evaluate = Evaluations(contest.reward, contest.budget)
     with suppress(BudgetSpent):
         contest.methods[name](evaluate, seed)
-    own = time.process_time() - began - evaluate.cpu_seconds
+    own = evaluate.own_seconds
     best, count = np.maximum.accumulate(evaluate.rewards), len(evaluate.rewards)
     changes = [n for n in range(count) if n in (0, count - 1) or best[n] > best[n - 1]]
     rows = [Row(name, contest.problem, seed, n + 1, contest.shown(float(best[n]))) for n in changes]

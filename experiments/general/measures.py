@@ -8,9 +8,8 @@ import numpy as np
 from scipy.stats import rankdata
 
 from dagsearch._internal.typing import FloatArray
-from experiments.general.methods import METHODS
+from experiments.general.methods import METHODS, OWN_MS
 from experiments.general.problems import KINDS, TASKS
-from experiments.general.runs import OWN_MS
 from experiments.harness.runner import Curve, Row, curves
 
 ALL, STANDARD, RELABELLED = "all", "standard ones", "standard ones, relabelled"
@@ -22,7 +21,7 @@ class Mean(NamedTuple):
     """A mean with its standard error."""
 
     value: float
-    error: float
+    error: float | None
 
     @classmethod
     def of(cls, values: FloatArray) -> "Mean":

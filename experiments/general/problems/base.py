@@ -28,6 +28,13 @@ class Instance(NamedTuple):
     noise: float = 0.0
     """Standard deviation of what an evaluation adds to the score."""
 
+    def read(self, seed: int) -> Scores:
+        """The scores as a run reads them."""
+        if self.noise == 0.0:
+            return self.scores
+        rng = np.random.default_rng([seed, 4])
+        return lambda points: self.scores(points) + self.noise * rng.normal(size=len(points))
+
 
 @dataclass(frozen=True)
 class Task:
