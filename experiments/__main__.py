@@ -44,7 +44,6 @@ _PAPER = {
     "references": Experiment("paper.mnist:run_references", "accuracies of known subsets of pixels", _NETWORK),
 }
 _BENCHMARKS = {
-    "synthetic": Experiment("benchmarks.beyond:synthetic", "15 choose 5", folder="beyond"),
     "digits": Experiment("benchmarks.beyond:digits", "10 of 64 pixels", folder="beyond"),
     "mnist": Experiment("benchmarks.beyond:mnist", "10 of 784 pixels, with '.[mnist]'", _NETWORK, "beyond"),
     "tictactoe": Experiment("benchmarks.beyond:tictactoe", "against a perfect opponent", folder="beyond"),

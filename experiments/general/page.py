@@ -32,19 +32,14 @@ STYLES = {
 def tables(found: Measures) -> dict[str, str]:
     """The tables and the picture of the page, by name."""
     everything, methods = found.groups.get(ALL, found.problems), found.methods
-    ranks, regret, problems, partly, time = [], [], [], [], []
+    ranks, partly, time = [], [], []
     for group, names in found.groups.items():
         by_method, named = found.ranks(names), f"{group} ({len(names)})"
         ranks.append([named, *_best_bold([by_method[method] for method in methods], 1)])
-        regret.append([named, *_best_bold([Mean.of(found.regret(m, names)) for m in methods], 3)])
     budget = [
         [f"at {step}" if step else "at the end", *_best_bold(_regrets(found, everything, methods, step), 3)]
         for step in (*MARKS, None)
     ]
-    for name in found.problems:
-        steps = int(found.curve(methods[0], name).steps[-1])
-        means = _best_bold(_regrets(found, [name], methods), 3)
-        problems.append([f"`{name}`", TASKS[name].what, str(steps), *means])
     for name in found.partly:
         ran = found.ran_on(name)
         shown = dict(zip(ran, _best_bold(_regrets(found, [name], ran), 3), strict=True))
@@ -58,9 +53,7 @@ def tables(found: Measures) -> dict[str, str]:
     return {
         "picture": PICTURE,
         "ranks": table(["mean rank at the end", *methods], ranks),
-        "regret": table(["mean regret at the end", *methods], regret),
         "budget": table(["mean regret, all problems", *methods], budget),
-        "problems": table(["problem", "choices", "evaluations", *methods], problems),
         "partly": table(["regret at the end", "choices", *methods, f"own ms of {OURS}"], partly),
         "time": table(["own milliseconds per evaluation", "mean of all runs", "slowest problem"], time),
     }
@@ -84,7 +77,7 @@ def _best_bold(means: Sequence[Mean], digits: int) -> list[str]:
 def summary(found: Measures) -> str:
     """The most important tables, for a terminal."""
     made = tables(found)
-    parts = [aligned(made[name]) for name in ("ranks", "regret", "budget", "time")]
+    parts = [aligned(made[name]) for name in ("ranks", "budget", "time")]
     if found.partly:
         parts.append(f"Not run by all methods: {', '.join(found.partly)}")
     if beyond := found.beyond():
@@ -121,14 +114,13 @@ def front(found: Measures) -> str:
     ranks = {method: mean.value for method, mean in found.ranks(problems).items()}
     second = min(rank for method, rank in ranks.items() if method != OURS)
     shares, ours = _mean_curve(found, OURS, problems)
-    needed = [
-        f"{100 * shares[np.argmax(ours <= _mean_curve(found, peer, problems)[1][-1])]:.0f} % for {peer}"
-        for peer in _FRONT[1:4]
-    ]
+    needed = []
+    for peer in _FRONT[1:4]:
+        reached = shares[np.argmax(ours <= _mean_curve(found, peer, problems)[1][-1])]
+        needed.append(f"of {peer} with {100 * reached:.0f} %")
     return (
         f"**Mean rank {ranks[OURS]:.1f} of {len(ranks)} methods on {len(problems)} problems** (the second: "
-        f"{second:.1f}). Share of the evaluations after which dagsearch is where others end: "
-        f"{', '.join(needed)} ([all results]({{docs}}general.md))."
+        f"{second:.1f}). dagsearch matches the final result {', '.join(needed)} of the evaluations."
     )
 
 

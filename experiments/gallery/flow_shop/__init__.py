@@ -51,7 +51,7 @@ def run(quick: bool, jobs: int) -> Outcome:
     title = "Flow shop, 20 jobs on 5 machines"
     drawn = draw(rows, by_instance, title, "% above the best known makespan", levels)
     about = {"budget": budget, "NEH alone": by_neh}
-    return Outcome("flow_shop", rows, about, {"flow_shop": drawn}, tables(rows)["results"])
+    return Outcome("flow_shop", rows, about, {"flow_shop": drawn}, tables(rows)["flow_shop"])
 
 
 def by_instance(values: FloatArray) -> FloatArray:
@@ -62,7 +62,7 @@ def by_instance(values: FloatArray) -> FloatArray:
 def tables(rows: Sequence[Row]) -> dict[str, str]:
     """Distances from the best known makespan, and how much dagsearch is ahead instance by instance."""
     parts = (part(rows, COUNTS, by_instance, digits=2) for part in (means, differences))
-    return {"results": "\n\n".join(parts)}
+    return {"flow_shop": "\n\n".join(parts)}
 
 
 def _reward(times: Times, order: Sequence[int]) -> float:

@@ -69,7 +69,7 @@ def run(quick: bool, jobs: int) -> Outcome:
             "candidates": len(planner.indexes),
         }
     drawn = draw(rows, by_seed, title, "cost of the workload, share of before")
-    return Outcome("indexes", rows, about, {"indexes": drawn}, tables(rows)["results"])
+    return Outcome("indexes", rows, about, {"indexes": drawn}, tables(rows)["indexes"])
 
 
 def by_seed(values: FloatArray) -> FloatArray:
@@ -95,4 +95,4 @@ def tables(rows: Sequence[Row]) -> dict[str, str]:
             f"- {method} reaches greedy's final cost in {len(known)} of {len(reached)} runs, {text}; "
             f"greedy needs {spent}."
         )
-    return {"results": "\n".join(lines)}
+    return {"indexes": "\n".join(lines)}

@@ -53,7 +53,7 @@ def run(quick: bool, jobs: int, llvm: str | None = None) -> Outcome:
         {"-Oz": 1.0, "-O3": float(gmean(list(o3.values())))},
     )
     drawn = contest.draw(rows, by_seed, title, "instructions of -Oz over ours", levels)
-    return Outcome("passes", rows, about, {"passes": drawn}, tables(rows)["results"])
+    return Outcome("passes", rows, about, {"passes": drawn}, tables(rows)["passes"])
 
 
 def by_seed(values: FloatArray) -> FloatArray:
@@ -69,8 +69,11 @@ def tables(rows: Sequence[Row]) -> dict[str, str]:
         [f"program, after {COUNTS[-1]}", *every],
         [[name, *(f"{every[method][n, 0]:.3f}" for method in every)] for n, name in enumerate(names)],
     )
-    parts = {"passes": contest.means(rows, COUNTS, by_seed, digits=3), "merging": merging(rows)}
-    return parts | {"results": "\n\n".join([*parts.values(), each])}
+    return {
+        "passes": contest.means(rows, COUNTS, by_seed, digits=3),
+        "merging": merging(rows),
+        "programs": each,
+    }
 
 
 def merging(rows: Sequence[Row]) -> str:

@@ -42,4 +42,4 @@ def tables(rows: Sequence[Row]) -> dict[str, str]:
     """Regret on all three tables, of the rows of the general benchmark."""
     own = [row for row in rows if row.setting.partition(",")[0] in TABLES]
     own.sort(key=lambda row: list(METHODS).index(row.method))
-    return {"results": contest.means(own, COUNTS, by_run, digits=3)}
+    return {"pipeline": contest.means(own, COUNTS, by_run, digits=3)}
