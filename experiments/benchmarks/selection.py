@@ -10,9 +10,9 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
-from sklearn.feature_selection import RFE, SelectKBest, f_classif, f_regression
+from sklearn.feature_selection import RFE, SelectKBest, SequentialFeatureSelector, f_classif, f_regression
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import KFold, StratifiedKFold, train_test_split
@@ -23,16 +23,10 @@ from dagsearch.selection import SubsetScorer
 from dagsearch.selection.rankings import numeric_table, ranked, standardised
 from dagsearch.sklearn import DAGSearchSelector
 from experiments.benchmarks.selection_tables import TASKS
-from experiments.benchmarks.subset_peers import (
-    Peer,
-    floating_selection,
-    random_subsets,
-    sklearn_forward_selection,
-)
 from experiments.harness.drawing import figure
 from experiments.harness.evaluations import BudgetSpent, Evaluations
 from experiments.harness.markdown import table
-from experiments.harness.peers import import_peer
+from experiments.harness.peers import import_peer, random_search
 from experiments.harness.runner import Outcome, Row, curves, run_rounds
 
 if TYPE_CHECKING:
@@ -176,6 +170,10 @@ def _mrmr(part: Round, budget: int) -> Answer:
     return [int(column) for column in found], 0
 
 
+Peer = Callable[[Evaluations, int, int, int], None]
+"""``peer(evaluate, n, k, seed)`` evaluates arrays of the numbers that are chosen, or fewer of them."""
+
+
 def _searched(search: Peer, part: Round, columns: Sequence[int], budget: int) -> Answer:
     """The best of the subsets that a search has scored."""
     score = part.scorer()
@@ -193,7 +191,41 @@ def _searched(search: Peer, part: Round, columns: Sequence[int], budget: int) ->
 
 
 def _random(part: Round, budget: int) -> Answer:
-    return _searched(random_subsets, part, range(part.data.shape[1]), budget)
+    def draw(evaluate: Evaluations, n: int, k: int, seed: int) -> None:
+        rng = np.random.default_rng(seed)
+        random_search(evaluate, lambda: rng.choice(n, k, replace=False))
+
+    return _searched(draw, part, range(part.data.shape[1]), budget)
+
+
+class _NothingToFit(BaseEstimator):  # type: ignore[misc]
+    """An estimator for selectors that want one; training is part of the reward."""
+
+    def fit(self, features: IntArray, labels: IntArray) -> "_NothingToFit":
+        """Nothing."""
+        return self
+
+
+def _selected(evaluate: Evaluations, n: int, selector: Callable[..., Any], **settings: Any) -> None:
+    """What a sequential selector evaluates.
+
+    Selectors hand the columns they have chosen to the scorer. The only row of these data numbers them.
+    """
+    made = selector(
+        _NothingToFit(), scoring=lambda estimator, features, labels: evaluate(features[0]), **settings
+    )
+    made.fit(np.arange(n)[None], np.zeros(1, dtype=np.int64))
+
+
+def floating_selection(evaluate: Evaluations, n: int, k: int, seed: int) -> None:
+    """Add the best choice until there are k, and take choices back as long as that helps (mlxtend's SFFS)."""
+    selector = import_peer("mlxtend.feature_selection").SequentialFeatureSelector
+    _selected(evaluate, n, selector, k_features=k, floating=True, cv=0, clone_estimator=False)
+
+
+def sklearn_forward_selection(evaluate: Evaluations, n: int, k: int, seed: int) -> None:
+    """Add the best choice until there are k (scikit-learn's SequentialFeatureSelector)."""
+    _selected(evaluate, n, SequentialFeatureSelector, n_features_to_select=k, cv=[([0], [0])])
 
 
 def _greedy(search: Peer) -> Callable[[Round, int], Answer]:

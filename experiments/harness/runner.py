@@ -30,24 +30,11 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 SEEDS = "a round's number seeds its problem and its searches"
-_PACKAGES = (
-    "numpy",
-    "scipy",
-    "numba",
-    "scikit-learn",
-    "torch",
-    "optuna",
-    "botorch",
-    "gpytorch",
-    "linear_operator",
-    "mlxtend",
-    "open_spiel",
-    "llvmlite",
-    "psycopg",
-    "pgserver",
-    "simpy",
-    "pandas",
-)
+# Packages that change results.
+_PACKAGES = """
+numpy scipy numba scikit-learn pandas torch optuna botorch gpytorch linear_operator mlxtend open_spiel
+llvmlite psycopg pgserver simpy
+"""
 
 
 class ExperimentError(RuntimeError):
@@ -123,10 +110,10 @@ def rounded(value: float) -> float:
     return value if value.is_integer() else float(f"{value:.5g}")
 
 
-def versions(packages: Sequence[str] = _PACKAGES) -> dict[str, str]:
+def versions() -> dict[str, str]:
     """Versions of Python, dagsearch and those of the packages that are installed."""
     found = {"dagsearch": __version__, "python": platform.python_version()}
-    for package in packages:
+    for package in _PACKAGES.split():
         try:
             found[package] = version(package)
         except PackageNotFoundError:
