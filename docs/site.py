@@ -44,7 +44,6 @@ def copy_pages() -> None:
     for readme in ROOT.glob("experiments/gallery/*/README.md"):
         application = f"gallery/{readme.parent.name}"
         pages[f"{application}/index.md"] = readme.read_text()
-        others |= {f"{application}/{one.name}": one for one in readme.parent.glob("*.png")}
     for name, text in pages.items():
         _made(COPIES / name).write_text(_inside(text, name))
     for name, other in others.items():
@@ -67,7 +66,6 @@ def _inside(markdown: str, name: str) -> str:
     markdown = re.sub(
         rf"\]\({out}experiments/gallery/(\w+)/README\.md\)", rf"]({up}gallery/\1/index.md)", markdown
     )
-    markdown = re.sub(rf"\]\({out}experiments/(gallery/\w+/\w+\.png)\)", rf"]({up}\1)", markdown)
     markdown = re.sub(rf"\]\({out}(results/[^)]+\.png)\)", rf"]({up}\1)", markdown)
     return re.sub(rf"\[([^\]]*)\]\({out}[^)]*\)", r"\1", markdown)  # no such page on the site
 

@@ -40,11 +40,10 @@ _PAPER = {
     "counts": Experiment("paper.counts:run", "every count in the text"),
     "moves": Experiment("paper.moves:run", "optimal moves of Tic-Tac-Toe beside OpenSpiel's ('.[games]')"),
     "correlated": Experiment("paper.correlated:run", "the maximum of correlated children"),
-    "steps": Experiment("paper.steps:run", "Tic-Tac-Toe with the Brownian step as printed"),
-    "references": Experiment("paper.references:run", "accuracies of known subsets of pixels", _NETWORK),
+    "steps": Experiment("paper.tictactoe:run_steps", "Tic-Tac-Toe with the Brownian step as printed"),
+    "references": Experiment("paper.mnist:run_references", "accuracies of known subsets of pixels", _NETWORK),
 }
 _BENCHMARKS = {
-    "synthetic": Experiment("benchmarks.beyond:synthetic", "15 choose 5", folder="beyond"),
     "digits": Experiment("benchmarks.beyond:digits", "10 of 64 pixels", folder="beyond"),
     "mnist": Experiment("benchmarks.beyond:mnist", "10 of 784 pixels, with '.[mnist]'", _NETWORK, "beyond"),
     "tictactoe": Experiment("benchmarks.beyond:tictactoe", "against a perfect opponent", folder="beyond"),
@@ -58,16 +57,32 @@ _BENCHMARKS = {
     "forecast": Experiment(
         "benchmarks.forecast:run", "fits the coefficients of forecasts", folder="forecast"
     ),
+    "flow_shop": Experiment("gallery.flow_shop:run", "the gallery's flow shop", folder="gallery"),
+    "indexes": Experiment("gallery.indexes:run", "the gallery's indexes", folder="gallery"),
+    "passes": Experiment("gallery.passes:run", "the gallery's compiler passes", ("llvm",), "gallery"),
     "arena": Experiment("arena:run", "players of a game against each other ('.[games]')", _GAMES, "arena"),
 }
 _TRUTH = {
     "search": Experiment("truth.search:run", "intervals of searches, on problems that nothing was fitted on"),
     "selection": Experiment("truth.selection:run", "scores of the selector on 14 real tables ('.[truth]')"),
 }
+_GALLERY = {
+    "flow_shop": Experiment(
+        "gallery.flow_shop:solve", "the order of jobs that ends first", ("instance", "budget", "seed")
+    ),
+    "indexes": Experiment("gallery.indexes:solve", "PostgreSQL's indexes for a workload", ("budget", "seed")),
+    "passes": Experiment(
+        "gallery.passes:solve", "LLVM's passes for a small program", ("program", "llvm", "budget", "seed")
+    ),
+    "pipeline": Experiment(
+        "gallery.pipeline:solve", "a pipeline of scikit-learn", ("table", "budget", "seed")
+    ),
+}
 COMMANDS = {
     "reproduce": ("run an experiment of the paper", "results", _PAPER),
     "benchmark": ("compare dagsearch with other methods, and measure its speed", "results", _BENCHMARKS),
     "truth": ("measure how often what the library states is true", "results/truth", _TRUTH),
+    "gallery": ("solve a real problem with the real thing running ('.[gallery]')", "gallery-run", _GALLERY),
 }
 """What each command does, its folder, and its experiments."""
 
@@ -89,15 +104,17 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "opening": {"type": int, "help": "random moves at the start"},
     "seed": {"type": int, "help": "random seed"},
     "name": {"help": "name of the files"},
+    "budget": {"type": int, "help": "number of evaluations"},
+    "instance": {"type": int, "choices": range(1, 11), "metavar": "N", "help": "1 to 10: ta001 to ta010"},
+    "program": {"help": "what to optimise"},
+    "llvm": {"metavar": "LIBRARY", "help": "a shared library (default: libLLVM if installed, else llvmlite)"},
+    "table": {"help": "tumours, numerals or diabetes"},
 }
 """Options that some experiments take."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run an experiment; returns the exit code."""
-    arguments = sys.argv[1:] if arguments is None else arguments
-    if arguments[:1] == ["gallery"]:
-        return int(import_module("experiments.gallery.command").main(arguments[1:]))
     options = _parser().parse_args(arguments)
     chosen: Experiment = COMMANDS[options.command][2][options.name_of_experiment]
     given = {name: getattr(options, name) for name in chosen.takes if getattr(options, name) is not None}
@@ -115,7 +132,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("interrupted", file=sys.stderr)
         return 130  # the shell's code for it
     summary = getattr(import_module(run.__module__), "summary", means)
-    print(summary(outcome))
+    print(outcome.shown or summary(outcome))
     print("wrote", *written, sep="\n  ")
     return 0
 
@@ -135,9 +152,6 @@ def _parser() -> argparse.ArgumentParser:
             one.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="number of processes")
             for option in experiment.takes:
                 one.add_argument(f"--{option.replace('_', '-')}", **OPTIONS[option])
-    commands.add_parser(
-        "gallery", help="applications with the real thing running; without a name, lists them"
-    )
     return parser
 
 

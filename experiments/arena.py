@@ -19,6 +19,7 @@ from dagsearch.search import Search
 from dagsearch.values.backups import MomentMatching
 from dagsearch.values.proofs import WithProofs
 from experiments.harness.markdown import aligned, table
+from experiments.harness.peers import import_peer
 from experiments.harness.runner import Outcome, Row, run_tasks
 
 
@@ -103,12 +104,16 @@ def _player(name: str, pairing: Pairing, game: Any, seed: Sequence[int]) -> Any:
     """One of :data:`PLAYERS`."""
     if name in OF_THE_LIBRARY:
         return SearchPlayer(OF_THE_LIBRARY[name], pairing.simulations, seed=np.random.default_rng(seed))
-    from open_spiel.python.algorithms import mcts
+    drawn = int(np.random.default_rng(seed).integers(2**32))
+    return openspiels_player(game, pairing.simulations, drawn, solve=name == "mcts-solver")
 
-    random_state = np.random.RandomState(np.random.default_rng(seed).integers(2**32))
-    evaluator = mcts.RandomRolloutEvaluator(1, random_state)
-    solve = name == "mcts-solver"
-    return mcts.MCTSBot(game, UCT_C, pairing.simulations, evaluator, solve=solve, random_state=random_state)
+
+def openspiels_player(game: Any, simulations: int, seed: int, solve: bool = False) -> Any:
+    """OpenSpiel's Monte Carlo tree search, with its solver or without."""
+    mcts = import_peer("open_spiel.python.algorithms.mcts")
+    rng = np.random.RandomState(seed)
+    evaluator = mcts.RandomRolloutEvaluator(1, rng)
+    return mcts.MCTSBot(game, UCT_C, simulations, evaluator, solve=solve, random_state=rng)
 
 
 def random_opening(game: Any, moves: int, rng: np.random.Generator) -> Any:

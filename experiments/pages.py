@@ -1,49 +1,54 @@
-"""Puts the tables of all results into the pages of ``docs``: ``python -m experiments.pages``.
+"""Puts the tables of all results into the pages that have a place for them: ``python -m experiments.pages``.
 
 Tests check that this would change nothing.
 """
 
-from collections.abc import Mapping
 from pathlib import Path
 
 from experiments import speed
-from experiments.benchmarks import tables as benchmarks
-from experiments.gallery import frame, passes
+from experiments.benchmarks import beyond
+from experiments.benchmarks.selection import standings
+from experiments.gallery import flow_shop, indexes, passes, pipeline
 from experiments.general import page as general
 from experiments.general.measures import Measures
 from experiments.harness import markdown
-from experiments.harness.runner import read_rows
+from experiments.harness.runner import Row, read_rows
 from experiments.truth import measures, search, selection
 
 ROOT = Path(__file__).resolve().parents[1]
-RESULTS, DOCS, GALLERY = ROOT / "results", ROOT / "docs", ROOT / "experiments" / "gallery"
+RESULTS = ROOT / "results"
+PAGES = [
+    ROOT / "README.md",
+    *(ROOT / "docs").glob("*.md"),
+    *(ROOT / "experiments").glob("gallery/*/README.md"),
+]
 
 
-def parts() -> dict[str, Mapping[str, str]]:
-    """The tables and pictures of every page, by the names of their places."""
-    beyond = benchmarks.tables(RESULTS / "beyond")
-    found = Measures(read_rows(RESULTS / "general" / "general.csv.gz"))
-    front = general.front(found)
-    orders = frame.read(GALLERY / "passes")
+def parts() -> dict[str, str]:
+    """All tables, by the names of their places."""
+    rows = _rows("general/general")
+    found = Measures(rows)
     return {
-        "general.md": general.tables(found),
-        "speed.md": {"figures": speed.figures(read_rows(RESULTS / "speed" / "speed.csv.gz"))},
-        "beyond.md": beyond,
-        "selectors.md": beyond,
-        "runs.md": beyond,
-        "costly.md": {
-            "passes": passes.means(orders),
-            "merging": passes.merging(orders),
-        },
-        "index.md": {"front": front.format(docs="")},
-        "../README.md": {"front": front.format(docs="docs/")},
-        "truth.md": {
-            "search": measures.table(search.lines(read_rows(RESULTS / "truth" / "search.csv.gz"))),
-            "selection": measures.table(selection.read(RESULTS / "truth")),
-        },
+        **general.tables(found),
+        "front": general.front(found),
+        "figures": speed.figures(_rows("speed/speed")),
+        **beyond.tables(RESULTS / "beyond"),
+        "standings": standings(_rows("beyond/selection")),
+        **flow_shop.tables(_rows("gallery/flow_shop")),
+        **indexes.tables(_rows("gallery/indexes")),
+        **passes.tables(_rows("gallery/passes")),
+        **pipeline.tables(rows),
+        "search": measures.table(search.lines(_rows("truth/search"))),
+        "selection": measures.table(selection.read(RESULTS / "truth")),
     }
 
 
+def _rows(name: str) -> list[Row]:
+    return read_rows(RESULTS / f"{name}.csv.gz")
+
+
 if __name__ == "__main__":
-    for page, made in parts().items():
-        markdown.put(DOCS / page, made)
+    made = parts()
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        page.write_text(markdown.filled(text, made), encoding="utf-8")

@@ -17,10 +17,11 @@ from scipy.linalg.blas import dsymv, dsyr
 from dagsearch import baselines
 from dagsearch._internal.threads import one_thread
 from dagsearch.covariances import Overlap
+from dagsearch.games.openspiel import load_pyspiel
 from dagsearch.problems import DigitsPixels, Subsets, TicTacToe
 from dagsearch.search import Search
+from experiments.arena import openspiels_player
 from experiments.harness.markdown import aligned, table
-from experiments.harness.peers import import_peer
 from experiments.harness.runner import Outcome, Row
 
 SEED = 0
@@ -171,10 +172,8 @@ def resume(quick: bool) -> float:
 def uct(quick: bool) -> float:
     """Simulations per second of UCT on Tic-Tac-Toe without symmetries, relative to OpenSpiel's in Python."""
     steps = 100 if quick else 2_000
-    pyspiel, mcts = import_peer("pyspiel"), import_peer("open_spiel.python.algorithms.mcts")
-    game, rng = pyspiel.load_game("tic_tac_toe"), np.random.RandomState(SEED)
-    evaluator = mcts.RandomRolloutEvaluator(1, rng)
-    bot = mcts.MCTSBot(game, 2.0**0.5, steps, evaluator, solve=False, random_state=rng)
+    game = load_pyspiel().load_game("tic_tac_toe")
+    bot = openspiels_player(game, steps, SEED)
     search = baselines.uct(TicTacToe(symmetric=False), seed=SEED)
     search.run(60)  # compiles
     ours = seconds_of(lambda: search.run(60 + steps))

@@ -12,7 +12,7 @@ from dagsearch import baselines
 from dagsearch.covariances import SetKernel
 from dagsearch.methods import default_initial, default_parts
 from dagsearch.problem import Problem
-from dagsearch.problems import DigitsPixels, Subsets, Synthetic, TicTacToe
+from dagsearch.problems import DigitsPixels, Subsets, TicTacToe
 from dagsearch.proposers import Descent, Portfolio
 from dagsearch.proposers.expansions import OneChild
 from dagsearch.proposers.policies import UpperConfidence
@@ -20,13 +20,12 @@ from dagsearch.proposers.rollouts import Greedy
 from dagsearch.search import Search
 from experiments.harness.drawing import curves_figure
 from experiments.harness.markdown import table
-from experiments.harness.runner import Curve, Outcome, Request, Row, curves, recorded_steps, run_rounds
-from experiments.paper import convnet
+from experiments.harness.runner import Curve, Outcome, Row, curves, read_rows, recorded_steps, run_rounds
 from experiments.paper import mnist as pixels
 from experiments.paper import tictactoe as game
+from experiments.paper.methods import PIXELS, TICTACTOE
 
 OURS = "dagsearch"
-SYNTHETIC_BUDGET = 50
 DIGITS_BUDGET = 200
 GAME_STEPS = (25, 50, 75, 100, 150, 200)
 BATCH = 8
@@ -53,29 +52,11 @@ METHODS: dict[str, Callable[[Any, int, int], Search]] = {
     "descents only": descending,
     "no evidence": lambda p, s, i: changed(p, s, i, evidence=None),
     "items all unlike": lambda p, s, i: changed(p, s, i, covariance=SetKernel()),
-    "paper's method": lambda p, s, i: Search.paper(p, seed=s),
-    "paper's method, digits": lambda p, s, i: pixels.METHODS["probabilistic DAG"](p, s),
-    "paper's method, game": lambda p, s, i: game.METHODS["probabilistic DAG"](p, s),
+    "paper's method, digits": lambda p, s, i: PIXELS["probabilistic DAG"](p, s),
+    "paper's method, game": lambda p, s, i: TICTACTOE["probabilistic DAG"](p, s),
     "UCT": lambda p, s, i: baselines.uct(p, seed=s),
 }
 """``make(problem, seed, initial)`` of every method; a search begins with ``initial`` uniform roll-outs."""
-
-
-def synthetic(quick: bool, jobs: int) -> Outcome:
-    """Share of the runs that have found the optimum of 15 choose 5, by method and step."""
-    methods = (OURS, "descents only", "no evidence", "paper's method")
-    runs = 5 if quick else 100
-    rows = run_rounds(one_synthetic, [(m, r) for m in methods for r in range(runs)], jobs)
-    about = {"runs": runs, "budget": SYNTHETIC_BUDGET, "measured": "whether the optimum has been evaluated"}
-    return Outcome("synthetic", rows, about)
-
-
-def one_synthetic(method: str, number: int) -> list[Row]:
-    """Whether the optimum has been found, after every step."""
-    problem = Synthetic(seed=number)
-    search = METHODS[method](problem, number, SYNTHETIC_BUDGET // 10)
-    best = [step.best_reward >= problem.best_reward - 1e-9 for step in search.steps(SYNTHETIC_BUDGET)]
-    return [Row(method, "", number, step, float(hit)) for step, hit in enumerate(best, start=1)]
 
 
 def digits(quick: bool, jobs: int) -> Outcome:
@@ -165,33 +146,41 @@ def _strength(search: Search, played: TicTacToe) -> float:
 def mnist(
     quick: bool, jobs: int, data: Path | None = None, weights: Path | None = None, device: str = "cpu"
 ) -> Outcome:
-    """Best validation accuracy with 10 of the 784 pixels of MNIST; all runs advance together."""
-    request = Request(quick, jobs, data=data, weights=weights, device=device)
-    runs, steps = (2, 60) if quick else (10, 1_200)
-    images, net, _ = pixels.network(request, 1 if quick else convnet.EPOCHS)
-    score = convnet.SubsetAccuracy(net, images.validation, images.validation_labels, device)
+    """Best validation accuracy with 10 of the 784 pixels of MNIST."""
+    settings = pixels.Settings(2, 60, 1) if quick else pixels.Settings()
     methods = (OURS, "probabilistic DAG", "UCT-RAVE", "random")
-    tasks = [(method, number) for method in methods for number in range(runs)]
-    found, seconds = pixels.advance_together(tasks, score, steps, request, _composed)
-    about = {"runs": runs, "steps": steps, "weights": "given" if weights else "trained", "seconds": seconds}
-    rows = [row for run in found for row in run.rows]
+    runs = pixels.run_on_network(methods, settings, jobs, data, weights, device, make=_composed)
+    rows = [row for run in runs for row in run.rows]
+    about = {"runs": settings.rounds, "steps": settings.steps, "weights": "given" if weights else "trained"}
     drawn = curves_figure(rows, "best validation accuracy so far", "10 of 784 pixels of MNIST", band=True)
     return Outcome("mnist", rows, about, {"mnist": drawn})
 
 
-def _composed(method: str, number: int) -> Search:
-    if method in pixels.METHODS:
-        return pixels.METHODS[method](pixels.pixels(), number)
-    return METHODS[method](pixels.pixels(), number, 20)
+def _composed(method: str, problem: Subsets, number: int) -> Search:
+    if method in PIXELS:
+        return PIXELS[method](problem, number)
+    return METHODS[method](problem, number, 20)
 
 
-# The tables of docs/beyond.md and docs/runs.md ------------------------------------------------------------
+# The tables of the pages --------------------------------------------------------------------------------
 
 
-def means(
-    rows: Sequence[Row], steps: Sequence[int], digits: int, head: str = "at", first: str = "method"
-) -> str:
+def tables(folder: Path) -> dict[str, str]:
     """Mean of every method after some numbers of evaluations; over all splits of the digits."""
+    rows = {
+        name: read_rows(folder / f"{name}.csv.gz") for name in ("digits", "tictactoe", "mnist", "batches")
+    }
+    rows["batches"] = [row for row in rows["batches"] if row.setting.startswith("split")]
+    return {
+        "digits": means(rows["digits"], (50, 100, 200), 4),
+        "tictactoe": means(rows["tictactoe"], (50, 75, 100, 150, 200), 3),
+        "mnist": means(rows["mnist"], (100, 200, 400, 800, 1200), 3),
+        "batches": means(rows["batches"], (50, 100, 160, 200), 4),
+    }
+
+
+def means(rows: Sequence[Row], steps: Sequence[int], digits: int) -> str:
+    """One of these tables."""
     found: dict[str, list[Curve]] = {}
     for (method, _), curve in curves(rows).items():
         found.setdefault(method, []).append(curve)
@@ -199,4 +188,4 @@ def means(
     for method, each in found.items():
         at = (np.mean([curve.mean[curve.at(step)] for curve in each]) for step in steps)
         lines.append([method, *(f"{value:.{digits}f}" for value in at)])
-    return table([first, *(f"{head} {step}" for step in steps)], lines)
+    return table(["method", *(f"at {step}" for step in steps)], lines)

@@ -3,7 +3,6 @@
 Every method selects on the same rows, with the same folds, and is judged by the rows that were held out.
 """
 
-import logging
 import time
 import warnings
 from collections.abc import Callable, Sequence
@@ -11,10 +10,9 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from sklearn.base import clone
-from sklearn.datasets import make_classification
+from sklearn.base import BaseEstimator, clone
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
-from sklearn.feature_selection import RFE, SelectKBest, f_classif, f_regression
+from sklearn.feature_selection import RFE, SelectKBest, SequentialFeatureSelector, f_classif, f_regression
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import KFold, StratifiedKFold, train_test_split
@@ -25,21 +23,14 @@ from dagsearch.selection import SubsetScorer
 from dagsearch.selection.rankings import numeric_table, ranked, standardised
 from dagsearch.sklearn import DAGSearchSelector
 from experiments.benchmarks.selection_tables import TASKS
-from experiments.benchmarks.subset_peers import (
-    Peer,
-    floating_selection,
-    random_subsets,
-    sklearn_forward_selection,
-)
 from experiments.harness.drawing import figure
 from experiments.harness.evaluations import BudgetSpent, Evaluations
-from experiments.harness.peers import import_peer
+from experiments.harness.markdown import table
+from experiments.harness.peers import import_peer, random_search
 from experiments.harness.runner import Outcome, Row, curves, run_rounds
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-logger = logging.getLogger(__name__)
 
 OURS = "DAGSearchSelector"
 FOLDS, BUDGET = 5, 100
@@ -179,6 +170,10 @@ def _mrmr(part: Round, budget: int) -> Answer:
     return [int(column) for column in found], 0
 
 
+Peer = Callable[[Evaluations, int, int, int], None]
+"""``peer(evaluate, n, k, seed)`` evaluates arrays of the numbers that are chosen, or fewer of them."""
+
+
 def _searched(search: Peer, part: Round, columns: Sequence[int], budget: int) -> Answer:
     """The best of the subsets that a search has scored."""
     score = part.scorer()
@@ -196,7 +191,41 @@ def _searched(search: Peer, part: Round, columns: Sequence[int], budget: int) ->
 
 
 def _random(part: Round, budget: int) -> Answer:
-    return _searched(random_subsets, part, range(part.data.shape[1]), budget)
+    def draw(evaluate: Evaluations, n: int, k: int, seed: int) -> None:
+        rng = np.random.default_rng(seed)
+        random_search(evaluate, lambda: rng.choice(n, k, replace=False))
+
+    return _searched(draw, part, range(part.data.shape[1]), budget)
+
+
+class _NothingToFit(BaseEstimator):  # type: ignore[misc]
+    """An estimator for selectors that want one; training is part of the reward."""
+
+    def fit(self, features: IntArray, labels: IntArray) -> "_NothingToFit":
+        """Nothing."""
+        return self
+
+
+def _selected(evaluate: Evaluations, n: int, selector: Callable[..., Any], **settings: Any) -> None:
+    """What a sequential selector evaluates.
+
+    Selectors hand the columns they have chosen to the scorer. The only row of these data numbers them.
+    """
+    made = selector(
+        _NothingToFit(), scoring=lambda estimator, features, labels: evaluate(features[0]), **settings
+    )
+    made.fit(np.arange(n)[None], np.zeros(1, dtype=np.int64))
+
+
+def floating_selection(evaluate: Evaluations, n: int, k: int, seed: int) -> None:
+    """Add the best choice until there are k, and take choices back as long as that helps (mlxtend's SFFS)."""
+    selector = import_peer("mlxtend.feature_selection").SequentialFeatureSelector
+    _selected(evaluate, n, selector, k_features=k, floating=True, cv=0, clone_estimator=False)
+
+
+def sklearn_forward_selection(evaluate: Evaluations, n: int, k: int, seed: int) -> None:
+    """Add the best choice until there are k (scikit-learn's SequentialFeatureSelector)."""
+    _selected(evaluate, n, SequentialFeatureSelector, n_features_to_select=k, cv=[([0], [0])])
 
 
 def _greedy(search: Peer) -> Callable[[Round, int], Answer]:
@@ -228,52 +257,23 @@ METHODS: dict[str, Callable[[Round, int], Answer]] = {
 # The benchmark ------------------------------------------------------------------------------------
 
 
-def run(quick: bool, jobs: int, progress: bool = True) -> Outcome:
+def run(quick: bool, jobs: int) -> Outcome:
     """All methods on all tables."""
     budget = 15 if quick else BUDGET
     names = list(TASKS)[1:2] if quick else list(TASKS)
     splits = {name: 1 if quick else TASKS[name]().splits for name in names}
-    methods, missing = _installed()
     # Longest tasks first, so that no process has a long one left at the end.
     tasks = [
         (method, name, number, budget)
-        for method in methods[::-1]
+        for method in list(METHODS)[::-1]
         for name in names[::-1]
         for number in range(splits[name])
     ]
-    rows = [*_overhead(20 if quick else 100), *run_rounds(_one, tasks, jobs, progress)]
-    about = {"splits": splits, "budget": budget, "folds": FOLDS, "held_out": _HELD_OUT, "missing": missing}
+    for package in ("boruta", "mrmr", "mlxtend"):
+        import_peer(package)  # now, before hours of other methods
+    rows = run_rounds(_one, tasks, jobs)
+    about = {"splits": splits, "budget": budget, "folds": FOLDS, "held_out": _HELD_OUT}
     return Outcome("selection", rows, about, {"selection": draw(rows)})
-
-
-def _installed() -> tuple[list[str], list[str]]:
-    """The methods whose packages are installed, and the others."""
-    packages = {"Boruta": "boruta", "mRMR": "mrmr", "floating selection": "mlxtend"}
-    missing = []
-    for method, package in packages.items():
-        try:
-            import_peer(package)
-        except ModuleNotFoundError as error:
-            logger.warning("%s is left out: %s", method, error)
-            missing.append(method)
-    return [method for method in METHODS if method not in missing], missing
-
-
-def _overhead(budget: int) -> list[Row]:
-    """Milliseconds per subset: of the selector without scoring, and of scoring."""
-    data, target = make_classification(1000, 50, n_informative=10, random_state=0)
-    estimator = LogisticRegression()
-    settings: dict[str, Any] = {"n_features_to_select": 10, "random_state": 0}
-    DAGSearchSelector(estimator, budget=12, **settings).fit(data, target)  # compiles
-    folds = list(StratifiedKFold(FOLDS).split(data, target))
-    score = SubsetScorer(estimator, check_scoring(estimator), data, target, folds, {}, {})
-    whole = [score(range(50)).seconds for _ in range(20)]
-    selector = DAGSearchSelector(estimator, budget=budget, **settings)
-    began = time.perf_counter()
-    selector.fit(data, target)
-    own = time.perf_counter() - began - sum(selector.history_["score_time"])
-    measured = {"own ms": own / budget, "5-fold logistic regression ms": float(np.median(whole))}
-    return [Row(OURS, f"overhead, {what}", 0, budget, 1e3 * value) for what, value in measured.items()]
 
 
 def _one(method: str, name: str, number: int, budget: int) -> list[Row]:
@@ -290,35 +290,23 @@ def _one(method: str, name: str, number: int, budget: int) -> list[Row]:
     return [Row(method, f"{name}, {what}", number, 0, value) for what, value in found.items()]
 
 
-class Standing(NamedTuple):
-    """Our selector against another method on a table, on held-out rows."""
-
-    ahead: float
-    """Mean difference of the scores over the splits."""
-    error: float
-    """Its standard error."""
-
-    @property
-    def behind(self) -> bool:
-        """Whether ours is behind by more than one standard error."""
-        return self.ahead < -self.error
-
-
-def standings(rows: Sequence[Row]) -> dict[tuple[str, str], Standing]:
-    """Ours against every other method, by method and table."""
-    found = curves(rows)
-    compared = {}
-    for name in TASKS:
-        setting = f"{name}, held out"
-        if (OURS, setting) not in found:
+def standings(rows: Sequence[Row]) -> str:
+    """On how many tables ours is ahead, level or behind; level is within one standard error."""
+    found, counts = curves(rows), []
+    behind_on: dict[str, bool] = dict.fromkeys(TASKS, False)
+    for method in METHODS:
+        if method == OURS:
             continue
-        ours = found[OURS, setting].values[:, 0]
-        for method in METHODS:
-            if method != OURS and (method, setting) in found:
-                difference = ours - found[method, setting].values[:, 0]
-                spread = float(difference.std(ddof=1)) if len(difference) > 1 else 0.0
-                compared[method, name] = Standing(float(difference.mean()), spread / len(difference) ** 0.5)
-    return compared
+        ahead, behind = 0, 0
+        for name in TASKS:
+            ours, other = (found[one, f"{name}, held out"].values[:, 0] for one in (OURS, method))
+            gap, error = (ours - other).mean(), (ours - other).std(ddof=1) / len(ours) ** 0.5
+            ahead, behind = ahead + (gap > error), behind + (gap < -error)
+            behind_on[name] |= bool(gap < -error)
+        counts.append([method, str(ahead), str(len(TASKS) - ahead - behind), str(behind)])
+    never = len(TASKS) - sum(behind_on.values())
+    counts.append([f"tables where no method is ahead of ours: {never} of {len(TASKS)}", "", "", ""])
+    return table(["against", "ours ahead", "level", "ours behind"], counts)
 
 
 def draw(rows: Sequence[Row]) -> "Figure":

@@ -7,10 +7,8 @@ from typing import Any
 
 from experiments.general import page
 from experiments.general.measures import Measures
-from experiments.general.methods import METHODS, check_installed
-from experiments.general.optima import scale_of
+from experiments.general.methods import METHODS, check_installed, one_run
 from experiments.general.problems import TASKS
-from experiments.general.runs import one_run
 from experiments.harness.runner import Outcome, Row, read_rows, run_rounds
 
 __all__ = ["METHODS", "SEEDS", "TASKS", "Measures", "run", "summary"]
@@ -58,27 +56,16 @@ def run(
     rows, kept = run_rounds(one_run, tasks, jobs, progress), dict[str, Any]()
     if keep is not None:
         earlier = _kept(keep, methods, problems)
-        about_them = json.loads((keep / f"{NAME}.json").read_text())
-        before = about_them.get("kept_from", about_them)
-        kept = {"methods": sorted({row.method for row in earlier}), "versions": before["versions"]}
-        kept |= {"commit": before.get("commit"), "note": before.get("kept", before.get("note"))}
+        before = json.loads((keep / f"{NAME}.json").read_text())
+        kept = {name: before[name] for name in ("commit", "versions", "kept_from") if name in before}
+        kept["methods"] = sorted({row.method for row in earlier})
         rows = [*earlier, *rows]
     ran, stated = {row.method for row in rows}, {row.setting.partition(",")[0] for row in rows}
     about = {
         "seeds": len(numbers),
         "methods": [method for method in METHODS if method in ran],
-        "problems": {
-            name: {
-                "kind": TASKS[name].kind,
-                "evaluations": budgets.get(name, TASKS[name].budget),
-                "instances": [
-                    {"best": scale.best, "random": scale.random, "how": scale.how}
-                    for n in range(TASKS[name].instances)
-                    for scale in [scale_of(TASKS[name], n)]
-                ],
-            }
-            for name in TASKS
-            if name in stated
+        "evaluations": {
+            name: budgets.get(name, task.budget) for name, task in TASKS.items() if name in stated
         },
         "measured": "regret: 0 is the optimum or the best score known, 1 the mean score of random points",
         **({"kept_from": kept} if kept else {}),

@@ -8,9 +8,8 @@ import numpy as np
 from scipy.stats import rankdata
 
 from dagsearch._internal.typing import FloatArray
-from experiments.general.methods import METHODS
+from experiments.general.methods import METHODS, OWN_MS
 from experiments.general.problems import KINDS, TASKS
-from experiments.general.runs import OWN_MS
 from experiments.harness.runner import Curve, Row, curves
 
 ALL, STANDARD, RELABELLED = "all", "standard ones", "standard ones, relabelled"
@@ -19,10 +18,10 @@ FOUND = 1e-6
 
 
 class Mean(NamedTuple):
-    """A mean with its standard error."""
+    """A mean with its standard error, if it has one."""
 
     value: float
-    error: float
+    error: float | None
 
     @classmethod
     def of(cls, values: FloatArray) -> "Mean":
@@ -85,10 +84,15 @@ class Measures:
         return np.concatenate(values)
 
     def ranks(self, problems: Sequence[str]) -> dict[str, Mean]:
-        """Rank of every method at the end, 1 is best; runs that end alike share their ranks."""
-        regrets = np.array([self.regret(method, problems) for method in self.methods])
+        """Rank of every method at the end, 1 is best; runs that end alike share their ranks.
+
+        Runs on one problem are not independent, so the error is that over problems; of one problem, over
+        runs.
+        """
+        regrets = np.array([[self.regret(m, [name]) for name in problems] for m in self.methods])
         ranks = rankdata(np.round(regrets, 6), axis=0)
-        return {method: Mean.of(row) for method, row in zip(self.methods, ranks, strict=True)}
+        units = ranks.mean(axis=2) if len(problems) > 1 else ranks[:, 0]
+        return {method: Mean.of(row) for method, row in zip(self.methods, units, strict=True)}
 
     def ran_on(self, problem: str) -> list[str]:
         """The methods that ran on a problem."""

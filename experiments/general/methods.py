@@ -1,102 +1,88 @@
-"""The methods that are compared, in one table."""
+"""The methods that are compared, in one table, and a run of one of them."""
 
-import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import cache
 from importlib.util import find_spec
 from typing import NamedTuple
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
-from dagsearch._internal.typing import FloatArray, IntArray
+from dagsearch._internal.typing import FloatArray
 from dagsearch.methods import default_initial
-from dagsearch.problem import Problem
 from dagsearch.search import Search
 from experiments.general import peers
-from experiments.general.peers import Peer, Run, as_peer, with_noise
-from experiments.general.problems import TASKS, Instance, Scores
+from experiments.general.optima import scale_of
+from experiments.general.problems import TASKS, Instance
 from experiments.general.process import gaussian_process
+from experiments.general.spaces import Space
 from experiments.general.stated import stated
+from experiments.harness.evaluations import BudgetSpent, Evaluations
+from experiments.harness.runner import Row, recorded_steps
 
 OURS = "dagsearch"
 INITIAL = 20
 """Number of random leaves that standardise the rewards of the paper's method, as in its section 4.3."""
+MARKS = (25, 50, 100)
+"""Numbers of evaluations in the tables, before the end of the budget."""
+OWN_MS = "own ms"
+"""What is measured besides regret, as it follows the problem's name in the file."""
 
 
 class Method(NamedTuple):
     """A method of the comparison."""
 
-    run: Peer
-    """Runs it on an instance."""
+    run: Callable[[Evaluations, Instance, int], None]
+    """``run(evaluate, instance, seed)`` evaluates points, which are rows of whole numbers."""
     needs: Sequence[str] = ()
     """Packages that it needs."""
+    repeats: bool = False
+    """Whether it may pay for a point again."""
 
 
-class _Timed:
-    """Scores that add up the time they take."""
-
-    def __init__(self, scores: Scores) -> None:
-        self._scores, self.seconds = scores, 0.0
-
-    def __call__(self, points: IntArray) -> FloatArray:
-        began = time.process_time()
-        found = self._scores(points)
-        self.seconds += time.process_time() - began
-        return found
+def _peer(run: Callable[[Evaluations, Space, int], None], *needs: str) -> Method:
+    """A method that knows the space only."""
+    return Method(lambda evaluate, instance, seed: run(evaluate, instance.space, seed), needs)
 
 
-def _searched(
-    instance: Instance, seed: int, budget: int, begin: Callable[[Problem], Search], descends: bool = False
-) -> Run:
-    timed = _Timed(with_noise(instance, seed))
-    problem, truth = stated(instance._replace(scores=timed), descends), stated(instance, descends)
-    scores, seconds = [], 0.0
-    began = time.process_time()
-    search = begin(problem)
-    for evaluation in search.steps(budget):
-        if instance.noise == 0.0:
-            scores.append(evaluation.best_reward)
-            continue
-        seconds += time.process_time() - began
-        best = search.incumbent()
-        assert best is not None
-        scores.append(truth.reward(best.leaf))
-        began = time.process_time()
-    seconds += time.process_time() - began - timed.seconds
-    return Run(np.array(scores), seconds)
+def _counted(instance: Instance, evaluate: Evaluations) -> Instance:
+    return instance._replace(scores=lambda points: np.array([evaluate(point) for point in points]))
 
 
-def ours(instance: Instance, budget: int, seed: int) -> Run:
+def ours(evaluate: Evaluations, instance: Instance, seed: int) -> None:
     """:func:`dagsearch.search`, without any setting; it is told whether scores are noisy."""
-    noisy, initial = instance.noise > 0.0, default_initial(budget)
-    return _searched(
-        instance,
-        seed,
-        budget,
-        lambda problem: Search.default(problem, initial=initial, noisy=noisy, seed=seed),
-    )
+    problem, initial = stated(_counted(instance, evaluate)), default_initial(evaluate.budget)
+    search = Search.default(problem, initial=initial, noisy=evaluate.noisy, seed=seed)
+    _recommending(search, evaluate)
 
 
-def paper(instance: Instance, budget: int, seed: int) -> Run:
+def paper(evaluate: Evaluations, instance: Instance, seed: int) -> None:
     """The method of the paper; it may evaluate a point again."""
-    initial = min(INITIAL, budget // 4)
-    return _searched(
-        instance,
-        seed,
-        budget,
-        lambda problem: Search.paper(problem, standardize=initial, seed=seed),
-        descends=True,
-    )
+    initial = min(INITIAL, evaluate.budget // 4)
+    problem = stated(_counted(instance, evaluate), descends=True)
+    _recommending(Search.paper(problem, standardize=initial, seed=seed), evaluate)
+
+
+def _recommending(search: Search, evaluate: Evaluations) -> None:
+    """Run a search; where scores are noisy it says after each evaluation which point is best."""
+    first: dict[object, int] = {}
+    for number, evaluation in enumerate(search.steps(evaluate.budget)):
+        first.setdefault(evaluation.leaf, number)
+        if evaluate.noisy:
+            best = search.incumbent()
+            assert best is not None
+            evaluate.recommended[number + 1] = evaluate.points[first[best.leaf]]
 
 
 METHODS: dict[str, Method] = {
-    OURS: Method(ours),
-    "GP (BoTorch)": Method(as_peer(gaussian_process), ("botorch", "gpytorch", "torch")),
-    "hill climbing": Method(as_peer(peers.hill_climbing)),
-    "genetic": Method(as_peer(peers.genetic_algorithm)),
-    "TPE (Optuna)": Method(as_peer(peers.optuna_tpe), ("optuna",)),
-    "paper's method": Method(paper),
-    "random": Method(as_peer(peers.random_search)),
+    OURS: Method(ours, repeats=True),
+    "GP (BoTorch)": _peer(gaussian_process, "botorch", "gpytorch", "torch"),
+    "hill climbing": _peer(peers.hill_climbing),
+    "genetic": _peer(peers.genetic_algorithm),
+    "TPE (Optuna)": _peer(peers.optuna_tpe, "optuna"),
+    "paper's method": Method(paper, repeats=True),
+    "random": _peer(peers.random_search),
 }
 """Every method by its name in tables and on the command line."""
 
@@ -113,7 +99,51 @@ def check_installed(names: Sequence[str]) -> None:
             )
 
 
+def evaluated(method: str, instance: Instance, budget: int, seed: int) -> Evaluations:
+    """What a method evaluates on an instance; packages must have been imported by an earlier run."""
+    read, repeats = instance.read(seed), METHODS[method].repeats
+    evaluate = Evaluations(
+        lambda point: read(point[None])[0],
+        budget,
+        key=lambda point: object() if repeats else point.tobytes(),
+        noisy=instance.noise > 0.0,
+    )
+    with suppress(BudgetSpent):
+        METHODS[method].run(evaluate, instance, seed)
+    return evaluate
+
+
+def recommended(instance: Instance, evaluate: Evaluations) -> FloatArray:
+    """True scores of what a method recommends; if it says nothing, of the point with the best reading."""
+    best = np.maximum.accumulate(evaluate.rewards)
+    if not evaluate.noisy:
+        return best
+    first = (evaluate.rewards.index(reading) for reading in best)
+    points = [
+        evaluate.recommended.get(number, evaluate.points[which]) for number, which in enumerate(first, 1)
+    ]
+    return instance.scores(np.array(points))
+
+
 @cache
-def warm_up(method: str, name: str) -> None:
+def _warm_up(method: str, name: str) -> None:
     """Run a method once on a problem: imports and compiling do not count as its time."""
-    METHODS[method].run(TASKS[name].make(0), 30, 0)
+    evaluated(method, TASKS[name].make(0), 30, 0)
+
+
+def one_run(method: str, name: str, number: int, budget: int) -> list[Row]:
+    """Normalised regret at some steps, and own time, as rows of the file.
+
+    A run that ends early, because it proposes nothing new, keeps its regret.
+    """
+    task = TASKS[name]
+    instance = task.instance(number)
+    with threadpool_limits(limits=1):
+        _warm_up(method, name)
+        evaluate = evaluated(method, instance, budget, number)
+    scores = recommended(instance, evaluate)
+    best = np.append(scores, np.repeat(scores[-1], budget - len(scores)))
+    regret = np.round(scale_of(task, number).regret(best), 9) + 0.0  # 0, not -0, where only rounding differs
+    steps = sorted({*recorded_steps(budget, 1.12), *(mark for mark in MARKS if mark <= budget)})
+    own = Row(method, f"{name}, {OWN_MS}", number, budget, 1e3 * evaluate.own_seconds / len(scores))
+    return [*(Row(method, name, number, step, float(regret[step - 1])) for step in steps), own]

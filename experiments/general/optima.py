@@ -67,42 +67,25 @@ def scales() -> dict[tuple[str, int], Scale]:
     }
 
 
-def compute(task: Task, number: int, climbs: int = CLIMBS) -> Scale:
+def compute(name: str, number: int, climbs: int = CLIMBS) -> Scale:
     """The scale of an instance, computed."""
+    task = TASKS[name]
     instance, rng = task.make(number), np.random.default_rng([number, 1])
     random = float(instance.scores(instance.space.sample(RANDOM, rng)).mean())
-    if task.solve is not None:
-        return _scale(instance, random, "proven", task.solve(number))
-    if instance.space.size <= ENUMERATED and not task.slow:
-        best = max((_best_of(instance, points) for points in instance.space.everything()), key=_height)
-        return _scale(instance, random, "enumerated", best[0])
-    ends = [climb(instance, rng) for _ in range(climbs)]
-    point, height = max(ends, key=_height)
-    reached = sum(end[1] >= height - 1e-9 for end in ends)
-    return _scale(instance, random, f"{reached} of {climbs} climbs", point)
+    if instance.best is not None:
+        point, how = instance.best, "proven"
+    elif instance.space.size <= ENUMERATED and not task.slow:
+        peaks = [points[instance.scores(points).argmax()] for points in instance.space.everything()]
+        point, how = peaks[instance.scores(np.array(peaks)).argmax()], "enumerated"
+    else:
+        ends = [climb(instance, rng) for _ in range(climbs)]
+        point, height = max(ends, key=lambda end: end[1])
+        how = f"{sum(end[1] >= height - 1e-9 for end in ends)} of {climbs} climbs"
+    return Scale(float(instance.scores(point[None])[0]), random, how, tuple(point.tolist()))
 
 
-End = tuple[IntArray, float]
-"""A point and its score."""
-
-
-def _height(end: End) -> float:
-    return end[1]
-
-
-def _best_of(instance: Instance, points: IntArray) -> End:
-    scores = instance.scores(points)
-    return points[scores.argmax()], float(scores.max())
-
-
-def _scale(instance: Instance, random: float, how: str, point: IntArray) -> Scale:
-    """The scale whose best score is that of a point."""
-    best = float(instance.scores(point[None])[0])
-    return Scale(best, random, how, tuple(point.tolist()))
-
-
-def climb(instance: Instance, rng: np.random.Generator) -> End:
-    """Iterated steepest ascent from a random point."""
+def climb(instance: Instance, rng: np.random.Generator) -> tuple[IntArray, float]:
+    """A point and its score, by iterated steepest ascent from a random point."""
 
     def neighbours(point: IntArray) -> IntArray:
         return instance.space.neighbours(point, rng)
@@ -135,7 +118,7 @@ def write(names: Sequence[str], jobs: int) -> None:
     """Compute the scales of some problems and write the file; the others keep their lines."""
     tasks = [task for task in TASKS.values() if task.original == task.name]
     todo = [(task.name, n) for task in tasks if task.name in names for n in range(task.instances)]
-    done = run_tasks(_computed, todo, jobs)
+    done = run_tasks(compute, todo, jobs)
     found = {**(scales() if FILE.exists() else {}), **dict(zip(todo, done, strict=True))}
     order = [key for task in tasks for n in range(task.instances) if (key := (task.name, n)) in found]
     cells = (
@@ -144,10 +127,6 @@ def write(names: Sequence[str], jobs: int) -> None:
         for best, random, how, point in [found[key]]
     )
     write_csv(FILE, ["problem", "instance", *Scale._fields], cells)
-
-
-def _computed(name: str, number: int) -> Scale:
-    return compute(TASKS[name], number)
 
 
 if __name__ == "__main__":

@@ -7,9 +7,8 @@ import numpy as np
 
 from dagsearch._internal.typing import FloatArray
 from experiments.general.measures import ALL, STANDARD, Mean, Measures
-from experiments.general.methods import OURS
+from experiments.general.methods import MARKS, OURS
 from experiments.general.problems import TASKS
-from experiments.general.runs import MARKS
 from experiments.harness.drawing import figure
 from experiments.harness.markdown import aligned, table
 
@@ -32,89 +31,53 @@ STYLES = {
 
 def tables(found: Measures) -> dict[str, str]:
     """The tables and the picture of the page, by name."""
-    makers = {"ranks": _ranks, "regret": _regret, "budget": _budget, "problems": _problems}
-    makers |= {"partly": _partly, "time": _time}
-    return {"picture": PICTURE, **{name: make(found) for name, make in makers.items()}}
-
-
-def _best_bold(values: Sequence[float], texts: Sequence[str]) -> list[str]:
-    """The texts, those of the smallest values in bold."""
-    least = min(np.round(values, 6))
-    return [
-        f"**{text}**" if np.round(value, 6) == least else text
-        for value, text in zip(values, texts, strict=True)
+    everything, methods = found.groups.get(ALL, found.problems), found.methods
+    ranks, partly, time = [], [], []
+    for group, names in found.groups.items():
+        by_method, named = found.ranks(names), f"{group} ({len(names)})"
+        ranks.append([named, *_best_bold([by_method[method] for method in methods], 1)])
+    budget = [
+        [f"at {step}" if step else "at the end", *_best_bold(_regrets(found, everything, methods, step), 3)]
+        for step in (*MARKS, None)
     ]
-
-
-def _group(name: str, problems: Sequence[str]) -> str:
-    return f"{name} ({len(problems)})"
-
-
-def _ranks(found: Measures) -> str:
-    rows = []
-    for group, problems in found.groups.items():
-        ranks = [found.ranks(problems)[method] for method in found.methods]
-        texts = [f"{rank.value:.1f} ± {rank.error:.1f}" for rank in ranks]
-        rows.append([_group(group, problems), *_best_bold([rank.value for rank in ranks], texts)])
-    return table(["mean rank at the end", *found.methods], rows)
-
-
-def _regret(found: Measures) -> str:
-    rows = []
-    for group, problems in found.groups.items():
-        means = [Mean.of(found.regret(method, problems)) for method in found.methods]
-        texts = [f"{mean.value:.3f} ± {mean.error:.3f}" for mean in means]
-        rows.append([_group(group, problems), *_best_bold([mean.value for mean in means], texts)])
-    return table(["mean regret at the end", *found.methods], rows)
-
-
-def _budget(found: Measures) -> str:
-    problems = found.groups.get(ALL, found.problems)
-    rows = []
-    for step in (*MARKS, None):
-        means = [found.regret(method, problems, step).mean() for method in found.methods]
-        texts = _best_bold(means, [f"{mean:.3f}" for mean in means])
-        rows.append([f"at {step}" if step else "at the end", *texts])
-    return table(["mean regret, all problems", *found.methods], rows)
-
-
-def _problems(found: Measures) -> str:
-    rows = []
-    for problem in found.problems:
-        task = TASKS[problem]
-        steps = int(found.curve(found.methods[0], problem).steps[-1])
-        means = [found.regret(method, [problem]).mean() for method in found.methods]
-        texts = _best_bold(means, [f"{mean:.3f}" for mean in means])
-        rows.append([f"`{problem}`", task.what, str(steps), *texts])
-    return table(["problem", "choices", "evaluations", *found.methods], rows)
-
-
-def _partly(found: Measures) -> str:
-    """Problems that some methods did not run on."""
-    rows = []
     for name in found.partly:
         ran = found.ran_on(name)
-        means = [found.regret(m, [name]).mean() if m in ran else np.inf for m in found.methods]
-        texts = _best_bold(means, [f"{mean:.3f}" if np.isfinite(mean) else "–" for mean in means])
-        rows.append([f"`{name}`", TASKS[name].what, *texts, f"{found.own_ms(OURS, name).mean():.1f}"])
-    return table(["regret at the end", "choices", *found.methods, f"own ms of {OURS}"], rows)
-
-
-def _time(found: Measures) -> str:
-    rows = []
-    for method in found.methods:
-        times = {problem: found.own_ms(method, problem) for problem in found.problems}
-        slowest = max(times, key=lambda problem: float(times[problem].mean()))
+        shown = dict(zip(ran, _best_bold(_regrets(found, [name], ran), 3), strict=True))
+        own = f"{found.own_ms(OURS, name).mean():.1f}" if OURS in ran else "–"
+        partly.append([f"`{name}`", TASKS[name].what, *(shown.get(m, "–") for m in methods), own])
+    for method in methods:
+        times = {name: found.own_ms(method, name) for name in found.problems}
+        slowest = max(times, key=lambda name: float(times[name].mean()))
         mean = np.concatenate(list(times.values())).mean()
-        rows.append([method, f"{mean:.2f}", f"{times[slowest].mean():.2f} (`{slowest}`)"])
-    return table(["own milliseconds per evaluation", "mean of all runs", "slowest problem"], rows)
+        time.append([method, f"{mean:.2f}", f"{times[slowest].mean():.2f} (`{slowest}`)"])
+    return {
+        "picture": PICTURE,
+        "ranks": table(["mean rank at the end", *methods], ranks),
+        "budget": table(["mean regret, all problems", *methods], budget),
+        "partly": table(["regret at the end", "choices", *methods, f"own ms of {OURS}"], partly),
+        "time": table(["own milliseconds per evaluation", "mean of all runs", "slowest problem"], time),
+    }
+
+
+def _regrets(
+    found: Measures, problems: Sequence[str], methods: Sequence[str], step: int | None = None
+) -> list[Mean]:
+    return [Mean(float(found.regret(method, problems, step).mean()), None) for method in methods]
+
+
+def _best_bold(means: Sequence[Mean], digits: int) -> list[str]:
+    """The means as text, with their errors if they have them; the smallest are bold."""
+    least, texts = min(round(mean.value, 6) for mean in means), []
+    for value, error in means:
+        text = f"{value:.{digits}f}" + (f" ± {error:.{digits}f}" if error is not None else "")
+        texts.append(f"**{text}**" if round(value, 6) == least else text)
+    return texts
 
 
 def summary(found: Measures) -> str:
     """The most important tables, for a terminal."""
     made = tables(found)
-    names = ("ranks", "regret", "budget", "time")
-    parts = [aligned(made[name]) for name in names if name in made]
+    parts = [aligned(made[name]) for name in ("ranks", "budget", "time")]
     if found.partly:
         parts.append(f"Not run by all methods: {', '.join(found.partly)}")
     if beyond := found.beyond():
@@ -151,14 +114,13 @@ def front(found: Measures) -> str:
     ranks = {method: mean.value for method, mean in found.ranks(problems).items()}
     second = min(rank for method, rank in ranks.items() if method != OURS)
     shares, ours = _mean_curve(found, OURS, problems)
-    needed = [
-        f"{100 * shares[np.argmax(ours <= _mean_curve(found, peer, problems)[1][-1])]:.0f} % for {peer}"
-        for peer in _FRONT[1:4]
-    ]
+    needed = []
+    for peer in _FRONT[1:4]:
+        reached = shares[np.argmax(ours <= _mean_curve(found, peer, problems)[1][-1])]
+        needed.append(f"of {peer} with {100 * reached:.0f} %")
     return (
         f"**Mean rank {ranks[OURS]:.1f} of {len(ranks)} methods on {len(problems)} problems** (the second: "
-        f"{second:.1f}). Share of the evaluations after which dagsearch is where others end: "
-        f"{', '.join(needed)} ([all results]({{docs}}general.md))."
+        f"{second:.1f}). dagsearch matches the final result {', '.join(needed)} of the evaluations."
     )
 
 
@@ -212,7 +174,7 @@ def _draw_group(axes: "Axes", found: Measures, group: str, problems: Sequence[st
         colour, line = STYLES[method]
         width = 2.6 if method == OURS else 1.4
         axes.plot(100 * shares, regret, line, color=colour, linewidth=width, label=method)
-    axes.set_title(_group(group, problems), fontsize="medium")
+    axes.set_title(f"{group} ({len(problems)})", fontsize="medium")
     axes.set(yscale="log", xlim=(5, 100), ylim=(0.01, 1.2))
     axes.set_xlabel("% of the budget", fontsize="small")
     axes.label_outer()

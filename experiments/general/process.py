@@ -5,11 +5,11 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import special
 from scipy.linalg import cho_solve, cholesky, solve_triangular
 from threadpoolctl import threadpool_limits
 
 from dagsearch._internal.typing import FloatArray, IntArray
+from dagsearch.proposers.climb import log_expected_improvement
 from experiments.general.spaces import Space
 from experiments.harness.evaluations import Evaluations
 from experiments.harness.peers import ascend, fitting_quietly, import_botorch, import_peer
@@ -160,20 +160,8 @@ class Improvement:
         mean = self._fitted.mean + covariance @ self._solved
         explained = solve_triangular(self._factor, covariance.T, lower=True, check_finite=False)
         variance = self._fitted.variance - np.einsum("ij,ij->j", explained, explained)
-        deviation = np.sqrt(np.maximum(variance, _ROUNDED * self._fitted.variance))
-        return np.asarray(log_improvement((mean - self._best) / deviation) + np.log(deviation))
-
-
-def log_improvement(u: FloatArray) -> FloatArray:
-    """Logarithm of φ(u) + u Φ(u), without cancellation where u is negative (Ament et al., 2023)."""
-    low = np.minimum(u, -1.0)
-    near = np.maximum(u, -1.0)
-    density = np.exp(-0.5 * near**2) / np.sqrt(2.0 * np.pi)
-    # Far out 1 - ratio cancels; φ(u) / u² is the limit there.
-    ratio = -low * np.sqrt(np.pi / 2.0) * special.erfcx(-low / np.sqrt(2.0))
-    tail = np.where(low > -1e5, np.log1p(-np.minimum(ratio, 1.0 - 1e-16)), -2.0 * np.log(-low))
-    below = -0.5 * low**2 - 0.5 * np.log(2.0 * np.pi) + tail
-    return np.asarray(np.where(u > -1.0, np.log(density + near * special.ndtr(near)), below))
+        rounded = np.maximum(variance, _ROUNDED * self._fitted.variance)
+        return log_expected_improvement(mean, rounded, self._best)
 
 
 def _most_promising(

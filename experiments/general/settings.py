@@ -32,6 +32,10 @@ class Setting(NamedTuple):
     when: tuple[str, tuple[Hashable, ...]] | None = None
     """The earlier setting on which it depends, and with which of its values it exists."""
 
+    def exists(self, made: Mapping[str, Any]) -> bool:
+        """Whether it exists, given the values before it."""
+        return self.when is None or made.get(self.when[0]) in self.when[1]
+
 
 class Table(NamedTuple):
     """A table of data and the pipelines for it."""

@@ -4,15 +4,14 @@ A space draws random points, lists the points one change away and combines two p
 genetic algorithm and the local search of the Gaussian process use these same moves on every problem.
 """
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from itertools import chain, combinations, islice, permutations
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from itertools import chain, combinations, islice
 from math import comb, factorial, prod
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from dagsearch._internal.typing import BoolArray, IntArray
-from experiments.general.parameters import Parameter, Scale, floats, is_number
 
 CHUNK = 1 << 16
 """Number of points that :meth:`Space.everything` yields at once."""
@@ -39,11 +38,8 @@ class Space(Protocol):
     def cross(self, mother: IntArray, father: IntArray, rng: np.random.Generator) -> IntArray:
         """A point that takes every part from one of two points."""
 
-    def parameters(self) -> list[Parameter]:
-        """What other packages are to set."""
-
-    def made(self, answers: Mapping[str, Any]) -> IntArray:
-        """The point made of what they have set; parameters that do not exist are left out."""
+    def suggested(self, trial: Any) -> IntArray:
+        """The point made of what a trial of Optuna suggests."""
 
     def compared(self, points: IntArray) -> IntArray:
         """The places whose agreement a Gaussian process counts, one row per point."""
@@ -146,19 +142,17 @@ class Places:
         child = np.where(rng.random(len(mother)) < 0.5, mother, father)
         return np.asarray(self._completed(child[None], rng)[0])
 
-    def parameters(self) -> list[Parameter]:
-        found = []
+    def suggested(self, trial: Any) -> IntArray:
+        """Options are categories, suggested only where they exist; numbers are numbers."""
+        point = self.options.copy()
         for place, name in enumerate(self.names):
-            condition = self.conditions.get(place)
-            when = None if condition is None else (self.names[condition.place], condition.options)
-            values: Sequence[Any] = () if self.values is None else self.values[place]
-            scale = Scale(values) if values and is_number(values) else None
-            found.append(Parameter(name, int(self.options[place]), scale, when))
-        return found
-
-    def made(self, answers: Mapping[str, Any]) -> IntArray:
-        absent = zip(self.names, self.options.tolist(), strict=True)
-        return np.array([answers.get(name, count) for name, count in absent])
+            if self.exists(point[None], place)[0]:
+                values: Sequence[Any] = () if self.values is None else self.values[place]
+                if values and all(type(value) in (int, float) for value in values):
+                    point[place] = suggested_number(trial, name, values)
+                else:
+                    point[place] = trial.suggest_categorical(name, range(self.options[place]))
+        return point
 
     def compared(self, points: IntArray) -> IntArray:
         return points
@@ -239,11 +233,10 @@ class Subset:
         added = rng.choice(either, self.k - len(both), replace=False)
         return np.asarray(self._indicators(np.concatenate([both, added])[None])[0])
 
-    def parameters(self) -> list[Parameter]:
-        return floats(self.n)
-
-    def made(self, answers: Mapping[str, Any]) -> IntArray:
-        return np.asarray(self._indicators(np.argsort(list(answers.values()))[None, self.n - self.k :])[0])
+    def suggested(self, trial: Any) -> IntArray:
+        """The items with the largest of one float each."""
+        chosen = np.argsort(_floats(trial, self.n))[self.n - self.k :]
+        return np.asarray(self._indicators(chosen[None])[0])
 
     def compared(self, points: IntArray) -> IntArray:
         return points
@@ -294,19 +287,15 @@ class Order:
         others = father[~np.isin(father, kept)]
         return np.concatenate([others[:start], kept, others[start:]])
 
-    def parameters(self) -> list[Parameter]:
-        return floats(self.n)
-
-    def made(self, answers: Mapping[str, Any]) -> IntArray:
-        return np.argsort(list(answers.values()))
+    def suggested(self, trial: Any) -> IntArray:
+        """The order of one float for each item."""
+        return np.argsort(_floats(trial, self.n))
 
     def compared(self, points: IntArray) -> IntArray:
         return points if self._compared is None else self._compared(points)
 
     def everything(self) -> Iterator[IntArray]:
-        every = permutations(range(self.n))
-        while chunk := list(islice(every, CHUNK)):
-            yield np.array(chunk)
+        raise NotImplementedError("orders are too many")
 
 
 class Repeated(Order):
@@ -340,11 +329,8 @@ class Repeated(Order):
         child = super().cross(_numbered(mother), _numbered(father), rng)
         return np.asarray(child // len(mother))
 
-    def made(self, answers: Mapping[str, Any]) -> IntArray:
-        return np.asarray(super().made(answers) // self.times)
-
-    def everything(self) -> Iterator[IntArray]:
-        raise NotImplementedError("orders are too many")
+    def suggested(self, trial: Any) -> IntArray:
+        return np.asarray(super().suggested(trial) // self.times)
 
 
 def _numbered(point: IntArray) -> IntArray:
@@ -369,3 +355,25 @@ def _moves(n: int) -> IntArray:
     sooner = ([*start[:i], j, *start[i:j], *start[j + 1 :]] for i, j in pairs)
     reversed_ = ([*start[:i], *start[i : j + 1][::-1], *start[j + 1 :]] for i, j in pairs)
     return np.array(list(dict.fromkeys(map(tuple, chain(exchanged, later, sooner, reversed_)))))
+
+
+def _floats(trial: Any, count: int) -> list[float]:
+    return [trial.suggest_float(f"x{number}", 0.0, 1.0) for number in range(count)]
+
+
+def suggested_number(trial: Any, name: str, values: Sequence[float]) -> int:
+    """Which of the values is nearest to the number that a trial suggests."""
+    whole, log = all(isinstance(value, int) for value in values), is_logarithmic(values)
+    suggest = trial.suggest_int if whole else trial.suggest_float
+    number = suggest(name, min(values), max(values), log=log)
+    line = np.log if log else np.asarray
+    return int(np.abs(line(np.array(values, dtype=np.float64)) - line(float(number))).argmin())
+
+
+def is_logarithmic(values: Sequence[float]) -> bool:
+    """Whether the steps between the logarithms of numbers are more even than those between the numbers."""
+    ordered = np.sort(np.array(values, dtype=np.float64))
+    if ordered[0] <= 0.0 or len(ordered) < 3:
+        return False
+    steps, ratios = np.diff(ordered), np.diff(np.log(ordered))
+    return bool(ratios.std() / ratios.mean() < steps.std() / steps.mean())

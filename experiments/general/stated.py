@@ -33,53 +33,38 @@ def stated(instance: Instance, descends: bool = False) -> Problem:
         n = len(space.options)
         return Subsets(n, (1, n), lambda chosen: reward(_indicators(chosen, n)))
     if isinstance(space, Order):
-        return OneAfterTheOther(space.n, reward)
+        return order(space.n, reward)
     assert isinstance(space, Places)
     if space.values is not None and not descends:
         return by_choose(space, reward)
-    return conditional(space, reward) if space.conditions else PlaceByPlace(space.options.tolist(), reward)
+    return conditional(space, reward) if space.conditions else place_by_place(space.options.tolist(), reward)
 
 
 def _indicators(chosen: frozenset[int], n: int) -> list[int]:
     return [int(item in chosen) for item in range(n)]
 
 
-class OneAfterTheOther:
-    """All orders of n items; a state is the tuple of the first ones."""
+class Sequential:
+    """One choice after the other; a state is the tuple of the first ones."""
 
-    def __init__(self, n: int, reward: Reward) -> None:
-        self.n, self._reward = n, reward
-
-    def root(self) -> tuple[int, ...]:
-        return ()
-
-    def actions(self, state: tuple[int, ...]) -> list[int]:
-        return [item for item in range(self.n) if item not in state]
-
-    def step(self, state: tuple[int, ...], item: int) -> tuple[int, ...]:
-        return (*state, item)
-
-    def reward(self, leaf: tuple[int, ...]) -> float:
-        return self._reward(leaf)
-
-
-class PlaceByPlace:
-    """One option for every place; a state is the tuple of the first ones."""
-
-    def __init__(self, options: Sequence[int], reward: Reward) -> None:
-        self.options, self._reward = options, reward
+    def __init__(self, actions: Callable[[Row], Sequence[int]], reward: Reward) -> None:
+        self.actions, self.reward = actions, reward
 
     def root(self) -> tuple[int, ...]:
         return ()
 
-    def actions(self, state: tuple[int, ...]) -> Sequence[int]:
-        return range(self.options[len(state)]) if len(state) < len(self.options) else ()
+    def step(self, state: tuple[int, ...], action: int) -> tuple[int, ...]:
+        return (*state, action)
 
-    def step(self, state: tuple[int, ...], option: int) -> tuple[int, ...]:
-        return (*state, option)
 
-    def reward(self, leaf: tuple[int, ...]) -> float:
-        return self._reward(leaf)
+def order(n: int, reward: Reward) -> Sequential:
+    """All orders of n items."""
+    return Sequential(lambda state: [item for item in range(n) if item not in state], reward)
+
+
+def place_by_place(options: Sequence[int], reward: Reward) -> Sequential:
+    """One option for every place."""
+    return Sequential(lambda state: range(options[len(state)]) if len(state) < len(options) else (), reward)
 
 
 def conditional(space: Places, reward: Reward) -> Choices:

@@ -22,10 +22,9 @@ class EvaluationFailed(Exception):
 
 
 class Evaluations:
-    """The evaluations of one run. The last one raises :class:`BudgetSpent` after it was counted.
+    """The evaluations of one run. One more than the budget allows raises :class:`BudgetSpent`.
 
-    Only distinct points count: the reward of one that is proposed again is looked up. The clock of the
-    method's own time starts with the constructor: import packages before.
+    Only distinct points count: the reward of one that is proposed again is looked up.
 
     Parameters
     ----------
@@ -56,16 +55,18 @@ class Evaluations:
         """What was evaluated, in this order."""
         self.rewards: list[float] = []
         """Its rewards; −∞ where the evaluation failed."""
-        self.own_seconds: list[float] = []
-        """The method's own wall time before each evaluation, since the previous one."""
         self.recommended: dict[int, Any] = {}
         """What the method says is best, by the number of evaluations; for rewards with noise."""
-        self.cpu_seconds = 0.0
-        """CPU time that this process has spent in evaluations."""
         self._reward, self._key = reward, key
         self._known: dict[Hashable, float] = {}
         self._repeats = 0
-        self._resumed = time.perf_counter()
+        self._began = self._ended = time.process_time()
+        self._spent = 0.0
+
+    @property
+    def own_seconds(self) -> float:
+        """CPU time until the last evaluation, without that of the evaluations."""
+        return self._ended - self._began - self._spent
 
     def __call__(self, point: Any) -> float:
         """The reward of a point; raises :class:`EvaluationFailed` each time if its evaluation failed."""
@@ -96,15 +97,13 @@ class Evaluations:
         return named
 
     def _evaluate(self, point: Any, key: Hashable) -> None:
-        self.own_seconds.append(time.perf_counter() - self._resumed)
-        began = time.process_time()
-        found = -np.inf
+        if len(self.rewards) == self.budget:
+            raise BudgetSpent
+        began, found = time.process_time(), -np.inf
         with suppress(EvaluationFailed):
             found = float(self._reward(point))
-        self.cpu_seconds += time.process_time() - began
+        self._ended = time.process_time()
+        self._spent += self._ended - began
         self.points.append(point)
         self.rewards.append(found)
         self._known[key] = found
-        if len(self.rewards) == self.budget:
-            raise BudgetSpent
-        self._resumed = time.perf_counter()

@@ -1,7 +1,7 @@
 """Tables in pages: Markdown, and where it goes."""
 
+import re
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -24,20 +24,10 @@ def aligned(table: str) -> str:
 def filled(text: str, parts: Mapping[str, str]) -> str:
     """A page with its parts, each between ``<!-- its name -->`` and ``<!-- end -->``.
 
-    A part for which the page has no place is left out.
+    A part for which the page has no place is left out; a place without a part is an error.
     """
-    for name, part in parts.items():
-        begin, end = f"<!-- {name} -->", "<!-- end -->"
-        before, found, rest = text.partition(begin)
-        if found:
-            text = f"{before}{begin}\n\n{part}\n\n{end}{rest.partition(end)[2]}"
-    return text
 
+    def part(place: re.Match[str]) -> str:
+        return f"<!-- {place[1]} -->\n\n{parts[place[1]]}\n\n<!-- end -->"
 
-def put(page: Path, parts: Mapping[str, str]) -> None:
-    """Write the parts into a page; raises ``ValueError`` if it has a place for none of them."""
-    text = page.read_text(encoding="utf-8")
-    if not any(f"<!-- {name} -->" in text for name in parts):
-        places = ", ".join(f"<!-- {name} -->" for name in parts)
-        raise ValueError(f"{page} has no place for a table: {places}, each with <!-- end -->")
-    page.write_text(filled(text, parts), encoding="utf-8")
+    return re.sub(r"<!-- (\w+) -->.*?<!-- end -->", part, text, flags=re.DOTALL)

@@ -57,17 +57,14 @@ def ascend(
         point, height = around[values.argmax()], float(values.max())
 
 
-def tpe(
-    evaluate: Evaluations, suggest: Callable[[Any], Any], seed: int, patience: int, **settings: Any
-) -> None:
+def tpe(evaluate: Evaluations, suggest: Callable[[Any], Any], seed: int) -> None:
     """Optuna's tree-structured Parzen estimator; ``suggest(trial)`` makes a point of its suggestions.
 
-    Once it has converged it proposes the same point for ever, more slowly each time: hence the patience.
+    Once it has converged it proposes the same point for ever, more slowly each time: give it a patience.
     """
     optuna = import_peer("optuna")
-    evaluate.patience = patience
     with _silent(optuna.logging):
-        sampler = optuna.samplers.TPESampler(seed=seed, **settings)
+        sampler = optuna.samplers.TPESampler(seed=seed)
         study = optuna.create_study(direction="maximize", sampler=sampler)
         while True:
             trial = study.ask()

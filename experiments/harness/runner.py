@@ -30,24 +30,11 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 SEEDS = "a round's number seeds its problem and its searches"
-_PACKAGES = (
-    "numpy",
-    "scipy",
-    "numba",
-    "scikit-learn",
-    "torch",
-    "optuna",
-    "botorch",
-    "gpytorch",
-    "linear_operator",
-    "mlxtend",
-    "open_spiel",
-    "llvmlite",
-    "psycopg",
-    "pgserver",
-    "simpy",
-    "pandas",
-)
+# Packages that change results.
+_PACKAGES = """
+numpy scipy numba scikit-learn pandas torch optuna botorch gpytorch linear_operator mlxtend open_spiel
+llvmlite psycopg pgserver simpy
+"""
 
 
 class ExperimentError(RuntimeError):
@@ -70,24 +57,6 @@ class Row(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Request:
-    """How an experiment is to be run."""
-
-    quick: bool = False
-    """Whether a small version is enough."""
-    jobs: int = 1
-    """Number of processes; results do not depend on it."""
-    progress: bool = True
-    """Whether to show a bar."""
-    data: Path | None = None
-    """Folder with the MNIST files."""
-    weights: Path | None = None
-    """File with the weights of a trained network."""
-    device: str = "cpu"
-    """Where the network runs."""
-
-
-@dataclass(frozen=True)
 class Outcome:
     """What an experiment produced."""
 
@@ -99,6 +68,8 @@ class Outcome:
     """Settings, as needed to run the experiment again."""
     figures: Mapping[str, "Figure"] = field(default_factory=dict)
     """Figures by file name, without suffix."""
+    shown: str = ""
+    """What a terminal shows, if it is not the summary."""
 
     def write(self, folder: Path) -> list[Path]:
         """Compressed CSV, JSON, and every figure as PNG and PDF; returns the files' paths."""
@@ -139,10 +110,10 @@ def rounded(value: float) -> float:
     return value if value.is_integer() else float(f"{value:.5g}")
 
 
-def versions(packages: Sequence[str] = _PACKAGES) -> dict[str, str]:
+def versions() -> dict[str, str]:
     """Versions of Python, dagsearch and those of the packages that are installed."""
     found = {"dagsearch": __version__, "python": platform.python_version()}
-    for package in packages:
+    for package in _PACKAGES.split():
         try:
             found[package] = version(package)
         except PackageNotFoundError:
@@ -158,7 +129,11 @@ def run_rounds(
 
 
 def run_tasks(
-    run: Callable[..., Result], tasks: Sequence[tuple[Any, ...]], jobs: int, progress: bool = True
+    run: Callable[..., Result],
+    tasks: Sequence[tuple[Any, ...]],
+    jobs: int,
+    progress: bool = True,
+    fork: bool = True,
 ) -> list[Result]:
     """``run(*task)`` for every task in ``jobs`` processes; results in the order of the tasks."""
     done: dict[int, Result] = {}
@@ -168,7 +143,8 @@ def run_tasks(
                 done[number] = run(*task)
                 bar.update()
         else:
-            pool = ProcessPoolExecutor(jobs, initializer=prepare_worker)
+            context = multiprocessing.get_context(None if fork else "spawn")
+            pool = ProcessPoolExecutor(jobs, context, initializer=prepare_worker)
             try:
                 packed = (cloudpickle.dumps((run, task)) for task in tasks)  # it can send lambdas, too
                 futures = {pool.submit(_run_packed, one): number for number, one in enumerate(packed)}
@@ -240,16 +216,24 @@ class Curve(NamedTuple):
 
 
 def curves(rows: Iterable[Row]) -> dict[tuple[str, str], Curve]:
-    """The rows by method and setting, in order of appearance."""
+    """The rows by method and setting, in order of appearance; a value stays until the next one."""
     values: dict[tuple[str, str], dict[int, dict[int, float]]] = defaultdict(lambda: defaultdict(dict))
     for row in rows:
         values[row.method, row.setting][row.round][row.step] = row.value
     found = {}
     for key, rounds in values.items():
-        steps = sorted(next(iter(rounds.values())))
-        table = np.array([[by_step[step] for step in steps] for by_step in rounds.values()])
+        steps = sorted(set().union(*rounds.values()))
+        table = np.array([_filled(by_step, steps) for by_step in rounds.values()])
         found[key] = Curve(np.array(steps, dtype=np.float64), table)
     return found
+
+
+def _filled(by_step: Mapping[int, float], steps: Sequence[int]) -> list[float]:
+    """The values after all steps: a value stays until the next one."""
+    values = [by_step[steps[0]]]
+    for step in steps[1:]:
+        values.append(by_step.get(step, values[-1]))
+    return values
 
 
 def best_setting(rows: Iterable[Row]) -> dict[str, tuple[str, Curve]]:

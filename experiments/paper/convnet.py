@@ -7,6 +7,7 @@ from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
+from tqdm import tqdm
 
 from dagsearch._internal.typing import IntArray
 from experiments.paper.mnist_data import Mnist
@@ -25,6 +26,14 @@ def import_torch() -> Any:
         raise ModuleNotFoundError(
             "the MNIST experiment needs PyTorch: pip install '.[mnist]', or reproduce digits"
         ) from error
+    return torch
+
+
+def on_device(device: str) -> Any:
+    """PyTorch, or an error if it does not see the device."""
+    torch = import_torch()
+    if device == "cuda" and not torch.cuda.is_available():
+        raise ValueError("--device cuda: PyTorch sees no GPU here; use --device cpu")
     return torch
 
 
@@ -55,11 +64,9 @@ def prepared(torch: Any, images: NDArray[np.uint8], device: str) -> Any:
     return (pixels - MEAN) / DEVIATION
 
 
-def train(data: Mnist, device: str, epochs: int = EPOCHS, progress: bool = True) -> Any:
+def train(data: Mnist, device: str, epochs: int = EPOCHS) -> Any:
     """The network, trained on images with ten random pixels; all other pixels are turned off."""
-    from tqdm import tqdm
-
-    torch = import_torch()
+    torch = on_device(device)
     torch.manual_seed(0)
     net = make(torch).to(device)
     images = prepared(torch, data.train, device)
@@ -67,7 +74,7 @@ def train(data: Mnist, device: str, epochs: int = EPOCHS, progress: bool = True)
     optimizer = torch.optim.Adadelta(net.parameters(), lr=1.0, rho=0.9, eps=1e-6)
     schedule = torch.optim.lr_scheduler.StepLR(optimizer, step_size=1, gamma=0.7)
     net.train()
-    for _ in tqdm(range(epochs), disable=not progress, unit="epoch", desc="training"):
+    for _ in tqdm(range(epochs), unit="epoch", desc="training"):
         for batch in torch.randperm(len(images), device=device).split(BATCH):
             chosen = torch.rand(len(batch), 784, device=device).topk(PIXELS, dim=1).indices
             mask = torch.zeros(len(batch), 784, device=device).scatter_(1, chosen, 1.0)
@@ -82,7 +89,7 @@ def train(data: Mnist, device: str, epochs: int = EPOCHS, progress: bool = True)
 
 def load_weights(path: Path, device: str) -> Any:
     """The network with weights from an ``.npz`` file of arrays named as in PyTorch."""
-    torch = import_torch()
+    torch = on_device(device)
     net = make(torch)
     try:
         with path.open("rb") as file, np.load(file) as arrays:
@@ -91,17 +98,6 @@ def load_weights(path: Path, device: str) -> Any:
     except (OSError, KeyError, ValueError, RuntimeError, TypeError, EOFError, BadZipFile) as error:
         raise ValueError(f"--weights: {path} does not hold the network's weights ({error})") from error
     return net.to(device).eval()
-
-
-def trained(
-    data: Mnist, weights: Path | None, device: str, epochs: int = EPOCHS, progress: bool = True
-) -> Any:
-    """The network with weights from a file or, without one, trained now."""
-    if device == "cuda" and not import_torch().cuda.is_available():
-        raise ValueError("--device cuda: PyTorch sees no GPU here; use --device cpu")
-    if weights is not None:
-        return load_weights(weights, device)
-    return train(data, device, epochs=epochs, progress=progress)
 
 
 def save_weights(net: Any, path: Path) -> None:

@@ -12,14 +12,14 @@ import numpy as np
 from dagsearch._internal.typing import FloatArray
 from dagsearch.posterior import JointScores
 from dagsearch.posterior.units import Episode
-from dagsearch.search import Search
 from dagsearch.values.backups import Backup
 from dagsearch.values.explored import Explored
 from dagsearch.values.gaussians import checked_prior, pair_maximum, with_prior
 from experiments.harness.runner import Outcome, Row, run_rounds
 from experiments.paper import synthetic, tictactoe
+from experiments.paper.methods import OURS, paper
 
-PLAIN, CORRELATED = "probabilistic DAG", "probabilistic DAG, correlated"
+CORRELATED = f"{OURS}, correlated"
 BETA = 1.0
 
 
@@ -101,30 +101,26 @@ def fold(
     return mean, var
 
 
-SYNTHETIC: synthetic.Methods = {
-    PLAIN: synthetic.METHODS[PLAIN],
-    CORRELATED: lambda problem, beta, seed: Search.paper(
-        problem, preset="synthetic", beta=beta, seed=seed, backup=Correlated(prior=(0.0, 1.0))
-    ),
-}
-TICTACTOE: tictactoe.Methods = {
-    PLAIN: tictactoe.METHODS[PLAIN],
-    CORRELATED: lambda game, seed: Search.paper(
-        game, preset="tictactoe", seed=seed, backup=Correlated(prior=(0.0, 1.0))
-    ),
+def _backup(_: int) -> Correlated:
+    return Correlated(prior=(0.0, 1.0))
+
+
+METHODS = {
+    preset: {OURS: paper(preset), CORRELATED: paper(preset, backup=_backup)}
+    for preset in ("synthetic", "tictactoe")
 }
 
 
-def run(quick: bool, jobs: int, progress: bool = True) -> Outcome:
+def run(quick: bool, jobs: int) -> Outcome:
     """Rewards, and the processor time of every round."""
     rounds = {"synthetic": 2 if quick else 40, "tictactoe": 1 if quick else 25}
     tasks = [
         (name, method, number, quick)
         for name, count in rounds.items()
-        for method in (PLAIN, CORRELATED)
+        for method in (OURS, CORRELATED)
         for number in range(count)
     ]
-    rows = run_rounds(one_round, tasks, jobs, progress)
+    rows = run_rounds(one_round, tasks, jobs)
     return Outcome("correlated", rows, {"rounds": rounds, "beta": BETA})
 
 
@@ -132,8 +128,8 @@ def one_round(name: str, method: str, number: int, quick: bool) -> list[Row]:
     """One round of one of the two experiments."""
     began = time.process_time()
     if name == "synthetic":
-        rows = synthetic.one_round(method, BETA, number, 10 if quick else 60, SYNTHETIC)
+        rows = synthetic.one_round(method, BETA, number, 10 if quick else 60, METHODS[name])
     else:
-        rows = tictactoe.one_repetition(method, number, 2, 5 if quick else 150, TICTACTOE)
+        rows = tictactoe.one_repetition(method, number, 2, 5 if quick else 150, METHODS[name])
     seconds = Row(method, f"{name}, seconds", number, rows[-1].step, time.process_time() - began)
     return [*(row._replace(setting=name) for row in rows), seconds]

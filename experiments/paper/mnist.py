@@ -1,71 +1,26 @@
 """Section 4.3: which ten pixels distinguish digits best, on MNIST or, without PyTorch, on 8×8 digits."""
 
-import multiprocessing
-import time
+import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from multiprocessing.connection import Connection
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from tqdm import tqdm
 
-from dagsearch import baselines
+from dagsearch.errors import ProblemError
 from dagsearch.methods import PRESETS
 from dagsearch.problems import DigitsPixels, Subsets
 from dagsearch.search import Search
-from dagsearch.values.backups import MomentMatching, Softmax
 from experiments.harness.drawing import curves_figure, figure
-from experiments.harness.runner import (
-    ExperimentError,
-    Outcome,
-    Request,
-    Row,
-    prepare_worker,
-    recorded_steps,
-    run_rounds,
-    stop_workers,
-)
+from experiments.harness.runner import Outcome, Row, recorded_steps, run_rounds, run_tasks
 from experiments.paper import convnet, mnist_data
-from experiments.paper.ablations import RandomChild
+from experiments.paper.methods import OURS, PIXELS, SHOWN
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-_SETTINGS = PRESETS["mnist"]
-BETA, NOISE, C, INITIAL = (_SETTINGS["beta"], _SETTINGS["noise"], _SETTINGS["c"], _SETTINGS["standardize"])
-
-
-def _paper(problem: Subsets, seed: int, **settings: Any) -> Search:
-    return Search.paper(problem, preset="mnist", seed=seed, **settings)
-
-
-METHODS: dict[str, Callable[[Subsets, int], Search]] = {
-    "probabilistic DAG": _paper,
-    "probabilistic DAG, softmax": lambda problem, seed: _paper(problem, seed, backup=Softmax()),
-    "probabilistic tree": lambda problem, seed: baselines.probabilistic_tree(
-        problem, c=C, noise=NOISE, beta=BETA, standardize=INITIAL, seed=seed
-    ),
-    "UCT": lambda problem, seed: baselines.uct(problem, c=BETA, standardize=INITIAL, seed=seed),
-    "UCD": lambda problem, seed: baselines.ucd(problem, c=BETA, standardize=INITIAL, seed=seed),
-    "UCT-RAVE": lambda problem, seed: baselines.uct_rave(problem, seed=seed),
-    "random": lambda problem, seed: baselines.random_search(problem, seed=seed),
-    "probabilistic DAG, prior on the maximum": lambda problem, seed: _paper(
-        problem, seed, backup=MomentMatching(prior=(0.0, 1.0))
-    ),
-    "probabilistic DAG, prior on maximum and increments": lambda problem, seed: _paper(
-        problem, seed, backup=MomentMatching(prior=(0.0, 1.0)), increment_prior=(0.0, 1.0)
-    ),
-    "probabilistic DAG, prior on increments": lambda problem, seed: _paper(
-        problem, seed, increment_prior=(0.0, 1.0)
-    ),
-    "probabilistic DAG, summary adds a random child": lambda problem, seed: _paper(
-        problem, seed, expansion=RandomChild(seed)
-    ),
-}
-SHOWN = tuple(METHODS)[:7]
 
 
 @dataclass(frozen=True)
@@ -83,26 +38,37 @@ QUICK = Settings(rounds=2, steps=60, epochs=1)
 def run_digits(quick: bool, jobs: int) -> Outcome:
     """The experiment on scikit-learn's digits."""
     settings = QUICK if quick else Settings()
-    tasks = [(method, number, settings.steps) for method in METHODS for number in range(settings.rounds)]
+    tasks = [(method, number, settings.steps) for method in PIXELS for number in range(settings.rounds)]
     rows = run_rounds(one_digits_round, tasks, jobs)
-    about = {"dataset": "digits", "settings": asdict(settings), **_constants()}
+    about = {"settings": asdict(settings), **PRESETS["mnist"]}
     return Outcome("digits", rows, about, {"digits": draw(rows, "10 of 64 pixels of the digits, LDA")})
 
 
 def one_digits_round(method: str, number: int, steps: int) -> list[Row]:
     """One search."""
-    search = METHODS[method](DigitsPixels(), number)
-    search.run(steps)
-    return _rows(method, number, search, steps)
+    return searched(PIXELS[method](DigitsPixels(), number), method, number, steps).rows
 
 
-def network(request: Request, epochs: int) -> tuple[mnist_data.Mnist, Any, float]:
-    """The images, the network, with weights from a file or trained now, and the seconds that this took."""
-    convnet.import_torch()
-    data = mnist_data.load(request.data)
-    started = time.perf_counter()
-    net = convnet.trained(data, request.weights, request.device, epochs, request.progress)
-    return data, net, time.perf_counter() - started
+# On MNIST ----------------------------------------------------------------------------------------------
+
+
+class Network(NamedTuple):
+    """Where the images and the weights of the network are, and where it runs."""
+
+    data: Path | None
+    weights: Path
+    device: str
+
+
+class Run(NamedTuple):
+    """The record of one search."""
+
+    method: str
+    rows: list[Row]
+    best_state: frozenset[int]
+    best_reward: float
+    visited_once: float
+    """Share of the root's visited children that were visited only once."""
 
 
 def run_mnist(
@@ -113,29 +79,23 @@ def run_mnist(
     device: str = "cpu",
     save_weights: Path | None = None,
 ) -> Outcome:
-    """The experiment on MNIST; all rounds of all methods advance together."""
-    settings, request = QUICK if quick else Settings(), Request(quick, jobs, True, data, weights, device)
-    images, net, training = network(request, settings.epochs)
-    if save_weights is not None:
-        convnet.save_weights(net, save_weights)
-    score = convnet.SubsetAccuracy(net, images.validation, images.validation_labels, device)
-    tasks = [(method, number) for method in METHODS for number in range(settings.rounds)]
-    runs, seconds = advance_together(tasks, score, settings.steps, request)
-    best = max((run for run in runs if run.method == "probabilistic DAG"), key=lambda run: run.best_reward)
-    test = convnet.SubsetAccuracy(net, images.test, images.test_labels, device)
+    """The experiment on MNIST."""
+    settings = QUICK if quick else Settings()
+    runs = run_on_network(PIXELS, settings, jobs, data, weights, device, save_weights)
+    best = max((run for run in runs if run.method == OURS), key=lambda run: run.best_reward)
+    rows, images = [row for run in runs for row in run.rows], mnist_data.load(data)
+    once = {name: np.mean([run.visited_once for run in runs if run.method == name]) for name in PIXELS}
     about = {
-        "dataset": "mnist",
-        "weights": "given" if request.weights is not None else f"trained for {settings.epochs} epochs",
+        "weights": "given" if weights is not None else f"trained for {settings.epochs} epochs",
         "device": convnet.import_torch().cuda.get_device_name() if device == "cuda" else "cpu",
-        "seconds": {"training": round(training, 1), **seconds},
         "settings": asdict(settings),
-        **_constants(),
+        **PRESETS["mnist"],
         "chosen": sorted(best.best_state),
         "chosen_validation_accuracy": best.best_reward,
-        "chosen_test_accuracy": test([best.best_state])[0],
-        "mean_share_of_first_choices_visited_once": _visited_once(runs),
+        "mean_share_of_first_choices_visited_once": {
+            name: None if np.isnan(share) else round(float(share), 4) for name, share in once.items()
+        },
     }
-    rows = [row for run in runs for row in run.rows]
     figures = {
         "mnist": draw(rows, "10 of 784 pixels of MNIST"),
         "mnist-pixels": draw_pixels(best.best_state, images.test, seed=0),
@@ -144,147 +104,93 @@ def run_mnist(
     return Outcome("mnist", rows, about, figures)
 
 
-class Run(NamedTuple):
-    """The record of one search."""
-
-    method: str
-    number: int
-    rows: list[Row]
-    best_state: frozenset[int]
-    best_reward: float
-    visited_once: float
-    """Share of the root's visited children that were visited only once."""
-
-
-def advance_together(
-    tasks: Sequence[tuple[str, int]],
-    score: Callable[[Sequence[frozenset[int]]], Sequence[float]],
-    steps: int,
-    request: Request,
-    make: Callable[[str, int], Search] | None = None,
-) -> tuple[list[Run], dict[str, float]]:
-    """Step all searches, spread over processes, with their evaluations in two batches per step.
-
-    While the leaves of one half of the searches are evaluated, the other half computes its next leaves.
-    ``make(method, number)`` composes a search over :func:`pixels` in its process. The second result has
-    seconds: of the whole run, of the evaluations, and of the same evaluations one by one.
-    """
-    # A process that has used a GPU must not be forked.
-    context = multiprocessing.get_context("spawn")
-    workers, started = [], time.perf_counter()
-    for share in range(min(request.jobs, len(tasks))):
-        here, there = context.Pipe()
-        arguments = (there, tasks[share :: request.jobs], steps, make or _composed)
-        process = context.Process(target=_advance, args=arguments, daemon=True)
-        process.start()
-        there.close()  # so that recv() raises EOFError if the worker dies
-        workers.append((process, here))
-    try:
-        runs, evaluating = _serve([connection for _, connection in workers], score, steps, request.progress)
-        for process, _ in workers:
-            process.join()
-    except EOFError as error:
-        raise ExperimentError("a search process died; its error message is printed above") from error
-    finally:
-        stop_workers()
-    whole = time.perf_counter() - started
-    one_by_one = len(tasks) * steps * _seconds_alone(score, [run.best_state for run in runs])
-    found = {"searches": whole, "evaluations": evaluating, "evaluations one by one": one_by_one}
-    runs = sorted(runs, key=lambda run: tasks.index((run.method, run.number)))
-    return runs, {name: round(seconds, 1) for name, seconds in found.items()}
+def run_on_network(
+    methods: Sequence[str] | dict[str, Any],
+    settings: Settings,
+    jobs: int,
+    data: Path | None,
+    weights: Path | None,
+    device: str,
+    save_weights: Path | None = None,
+    make: Callable[[str, Subsets, int], Search] | None = None,
+) -> list[Run]:
+    """All rounds of some methods; without weights the network is trained first. Every process has a copy."""
+    convnet.on_device(device)
+    images = mnist_data.load(data)
+    with tempfile.TemporaryDirectory() as folder:
+        if weights is None:
+            weights = save_weights or Path(folder, "trained.npz")
+            convnet.save_weights(convnet.train(images, device, settings.epochs), weights)
+        network = Network(data, weights, device)
+        accuracy(network)  # refuses bad files and devices before any search begins
+        tasks = [
+            (make or composed, method, number, settings.steps, network)
+            for method in methods
+            for number in range(settings.rounds)
+        ]
+        return run_tasks(
+            one_round, tasks, jobs, fork=False
+        )  # a process that has used a GPU must not be forked
 
 
-def _seconds_alone(
-    score: Callable[[Sequence[frozenset[int]]], Sequence[float]], leaves: Sequence[frozenset[int]]
-) -> float:
-    """Seconds of one evaluation by itself, measured after a warm-up."""
-    score(leaves[:1])
-    started = time.perf_counter()
-    for leaf in leaves:
-        score([leaf])
-    return (time.perf_counter() - started) / len(leaves)
+def composed(method: str, problem: Subsets, number: int) -> Search:
+    """One of the paper's methods."""
+    return PIXELS[method](problem, number)
 
 
-def _serve(
-    connections: Sequence[Connection],
-    score: Callable[[Sequence[frozenset[int]]], Sequence[float]],
-    steps: int,
-    progress: bool,
-) -> tuple[list[Run], float]:
-    """Evaluate the leaves that the processes send; returns their runs and the seconds of evaluations."""
-    halves = [half for half in (connections[::2], connections[1::2]) if half]
-    evaluating = 0.0
-    for _ in tqdm(range(steps), disable=not progress, unit="step", desc="searching"):
-        for half in halves:
-            asked: list[list[frozenset[int]]] = [connection.recv() for connection in half]
-            started = time.perf_counter()
-            rewards = iter(score([leaf for leaves in asked for leaf in leaves]))
-            evaluating += time.perf_counter() - started
-            for connection, leaves in zip(half, asked, strict=True):
-                connection.send([next(rewards) for _ in leaves])
-    return [run for connection in connections for run in connection.recv()], evaluating
+def one_round(
+    make: Callable[[str, Subsets, int], Search], method: str, number: int, steps: int, network: Network
+) -> Run:
+    """One search on MNIST: ten pixels of 784."""
+    score, positions = accuracy(network), np.indices((28, 28)).reshape(2, -1).T
+    problem = Subsets(784, convnet.PIXELS, lambda chosen: score([chosen])[0], positions=positions)
+    return searched(make(method, problem, number), method, number, steps)
 
 
-def _advance(
-    connection: Connection,
-    tasks: Sequence[tuple[str, int]],
-    steps: int,
-    make: Callable[[str, int], Search],
-) -> None:
-    """The searches of one process: send the leaves they ask for, receive the rewards."""
-    prepare_worker()
-    searches = [make(method, number) for method, number in tasks]
-    for _ in range(steps):
-        proposals = [search.ask() for search in searches]
-        connection.send([getattr(proposal.leaf, "state", proposal.leaf) for proposal in proposals])
-        for search, proposal, reward in zip(searches, proposals, connection.recv(), strict=True):
-            search.tell(proposal, reward)
-    connection.send([_run_of(*task, search, steps) for task, search in zip(tasks, searches, strict=True)])
+@cache
+def accuracy(network: Network) -> convnet.SubsetAccuracy:
+    """The accuracy of subsets of pixels on the validation images."""
+    images = mnist_data.load(network.data)
+    net = convnet.load_weights(network.weights, network.device)
+    return convnet.SubsetAccuracy(net, images.validation, images.validation_labels, network.device)
 
 
-def pixels() -> Subsets:
-    """Ten pixels of 784; another process computes the rewards."""
-    positions = np.indices((28, 28)).reshape(2, -1).T
-    return Subsets(784, convnet.PIXELS, reward=_no_reward, positions=positions)
-
-
-def _composed(method: str, number: int) -> Search:
-    return METHODS[method](pixels(), number)
-
-
-def _no_reward(subset: frozenset[int]) -> float:
-    raise NotImplementedError("rewards come in batches from the process that holds the network")
-
-
-def _run_of(method: str, number: int, search: Search, steps: int) -> Run:
-    best = max(search.history, key=lambda evaluation: evaluation.reward)
-    once = float("nan")
+def searched(search: Search, method: str, number: int, steps: int) -> Run:
+    """The record of a search that is run now."""
+    search.run(steps)
+    best, once = max(search.history, key=lambda evaluation: evaluation.reward), float("nan")
     if search.explored is not None:
         graph = search.explored.graph
         once = float(np.mean(graph.visits[graph.children(search.explored.root)] == 1))
-    rows = _rows(method, number, search, steps)
-    leaf: Any = getattr(best.leaf, "state", best.leaf)
-    return Run(method, number, rows, leaf, best.reward, once)
-
-
-def _visited_once(runs: Sequence[Run]) -> dict[str, float | None]:
-    """By method, the mean over rounds; ``None`` for a method without a DAG."""
-    shares: dict[str, float | None] = {}
-    for method in METHODS:
-        mean = float(np.mean([run.visited_once for run in runs if run.method == method]))
-        shares[method] = None if np.isnan(mean) else round(mean, 4)
-    return shares
-
-
-def _constants() -> dict[str, float]:
-    return {"beta": BETA, "noise": NOISE, "c": C, "standardising_rollouts": INITIAL}
-
-
-def _rows(method: str, number: int, search: Search, steps: int) -> list[Row]:
-    return [
+    rows = [
         Row(method, "", number, step, search.history[step - 1].best_reward)
         for step in recorded_steps(steps, growth=1.1)
     ]
+    leaf: Any = getattr(best.leaf, "state", best.leaf)
+    return Run(method, rows, leaf, best.reward, once)
+
+
+REFERENCES = {
+    "best by hill-climbing": frozenset({656, 542, 325, 596, 317, 458, 375, 405, 152, 210}),
+    "greedy forward selection": frozenset({377, 409, 486, 567, 656, 431, 238, 155, 151, 400}),
+}
+"""Known subsets of pixels."""
+
+
+def run_references(
+    quick: bool, jobs: int, data: Path | None = None, weights: Path | None = None, device: str = "cpu"
+) -> Outcome:
+    """Accuracies of known subsets, by the network whose weights are given."""
+    if weights is None:
+        raise ProblemError(
+            "references needs --weights FILE: the weights of the network that scores the subsets"
+        )
+    found = accuracy(Network(data, weights, device))(list(REFERENCES.values()))
+    rows = [Row(name, "", 0, 0, float(value)) for name, value in zip(REFERENCES, found, strict=True)]
+    return Outcome("references", rows, {name: sorted(chosen) for name, chosen in REFERENCES.items()})
+
+
+# Figures ------------------------------------------------------------------------------------------------
 
 
 def draw(rows: Sequence[Row], title: str) -> "Figure":

@@ -4,6 +4,7 @@ All 3,191 positions are looked at in which the move matters, symmetric ones coun
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,12 +13,11 @@ from dagsearch import baselines
 from dagsearch.games.openspiel import load_pyspiel
 from dagsearch.games.players import SearchPlayer
 from dagsearch.problems import TicTacToe
-from experiments.harness.runner import Outcome, Row, run_rounds
+from experiments.arena import openspiels_player
+from experiments.harness.runner import Outcome, Row, run_tasks
 from experiments.paper.tictactoe import minimax
 
 GAME = TicTacToe(symmetric=False)
-# Number of positions that one task looks at.
-_TOGETHER = 64
 
 
 class From(TicTacToe):
@@ -71,13 +71,8 @@ def uct_move(board: str, simulations: int, seed: int) -> int:
 
 def openspiels_move(board: str, simulations: int, seed: int, solve: bool = False) -> int:
     """Of OpenSpiel's UCT, with its solver or without."""
-    from open_spiel.python.algorithms import mcts
-
-    rng = np.random.RandomState(seed)
-    evaluator = mcts.RandomRolloutEvaluator(1, rng)
-    game = load_pyspiel().load_game("tic_tac_toe")
-    bot = mcts.MCTSBot(game, 2.0**0.5, simulations, evaluator, solve=solve, random_state=rng)
-    return int(bot.step(in_openspiel(board)))
+    state = in_openspiel(board)
+    return int(openspiels_player(state.get_game(), simulations, seed, solve).step(state))
 
 
 def player_move(board: str, simulations: int, seed: int) -> int:
@@ -85,45 +80,28 @@ def player_move(board: str, simulations: int, seed: int) -> int:
     return SearchPlayer(budget=simulations, seed=seed).step(in_openspiel(board))
 
 
-METHODS: dict[str, Callable[[str, int, int], int]] = {
-    "UCT": uct_move,
-    "OpenSpiel's UCT": openspiels_move,
-    "SearchPlayer": player_move,
-    "OpenSpiel's UCT with its solver": lambda board, simulations, seed: openspiels_move(
-        board, simulations, seed, solve=True
-    ),
+METHODS: dict[str, tuple[Callable[[str, int, int], int], tuple[int, ...]]] = {
+    "UCT": (uct_move, (50, 200)),
+    "OpenSpiel's UCT": (openspiels_move, (50, 100, 200)),
+    "SearchPlayer": (player_move, (50, 100)),
+    "OpenSpiel's UCT with its solver": (partial(openspiels_move, solve=True), (50, 100)),
 }
-SIMULATIONS = {
-    "UCT": (50, 200),
-    "OpenSpiel's UCT": (50, 100, 200),
-    "SearchPlayer": (50, 100),
-    "OpenSpiel's UCT with its solver": (50, 100),
-}
+"""The methods, and the numbers of simulations with which they are measured."""
 
 
-def run(quick: bool, jobs: int, progress: bool = True) -> Outcome:
+def run(quick: bool, jobs: int) -> Outcome:
     """Share of optimal moves by method and number of simulations."""
-    positions = positions_that_matter()
-    sample = positions[::64] if quick else positions
-    tasks = [
-        (method, simulations, sample[first : first + _TOGETHER], first)
-        for method, budgets in SIMULATIONS.items()
-        for simulations in budgets
-        for first in range(0, len(sample), _TOGETHER)
+    positions = positions_that_matter()[:: 64 if quick else 1]
+    settings = [(method, count) for method, (_, counts) in METHODS.items() for count in counts]
+    tasks = [(*setting, board, seed) for setting in settings for seed, board in enumerate(positions)]
+    optimal = np.reshape(run_tasks(is_optimal, tasks, jobs), (len(settings), -1)).mean(axis=1)
+    rows = [
+        Row(method, "", 0, count, share) for (method, count), share in zip(settings, optimal, strict=True)
     ]
-    counted = run_rounds(some_positions, tasks, jobs, progress)
-    rows = []
-    for method, budgets in SIMULATIONS.items():
-        for simulations in budgets:
-            optimal = sum(row.value for row in counted if (row.method, row.step) == (method, simulations))
-            rows.append(Row(method, "", 0, simulations, optimal / len(sample)))
-    return Outcome("moves", rows, {"positions": len(sample), "c": 2.0**0.5, "seed": "a position's number"})
+    return Outcome("moves", rows, {"positions": len(positions), "seed": "a position's number"})
 
 
-def some_positions(method: str, simulations: int, boards: list[str], first: int) -> list[Row]:
-    """Number of optimal moves in some positions, of which the first has this number."""
-    optimal = 0
-    for seed, board in enumerate(boards, start=first):
-        action = METHODS[method](board, simulations, seed)
-        optimal += minimax(GAME, GAME.step(board, action)) == minimax(GAME, board)
-    return [Row(method, "", 0, simulations, float(optimal))]
+def is_optimal(method: str, simulations: int, board: str, seed: int) -> bool:
+    """Whether a method makes an optimal move in a position."""
+    action = METHODS[method][0](board, simulations, seed)
+    return minimax(GAME, GAME.step(board, action)) == minimax(GAME, board)

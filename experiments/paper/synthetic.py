@@ -1,56 +1,19 @@
 """Section 4.1: the synthetic DAG whose covariance is known."""
 
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dagsearch import baselines
 from dagsearch.methods import PRESETS
 from dagsearch.problems import Synthetic
-from dagsearch.proposers.expansions import OneChild
-from dagsearch.search import Search
-from dagsearch.values.backups import MomentMatching, Softmax
 from experiments.harness.drawing import draw_curves, figure
 from experiments.harness.runner import Outcome, Row, best_setting, recorded_steps, run_rounds
-from experiments.paper.ablations import RandomChild
+from experiments.paper.methods import SHOWN, SYNTHETIC, Make
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-NOISE = PRESETS["synthetic"]["noise"]
-STEP = 1.0 / 6.0  # variance per step of the true covariance, 1/(m + 1)
-
-
-def _paper(problem: Synthetic, beta: float, seed: int, **settings: Any) -> Search:
-    return Search.paper(problem, preset="synthetic", beta=beta, seed=seed, **settings)
-
-
-Methods = dict[str, Callable[[Synthetic, float, int], Search]]
-
-METHODS: Methods = {
-    "probabilistic DAG": _paper,
-    "probabilistic DAG, softmax": lambda problem, beta, seed: _paper(problem, beta, seed, backup=Softmax()),
-    "probabilistic tree": lambda problem, beta, seed: baselines.probabilistic_tree(
-        problem, c=STEP, noise=NOISE, beta=beta, seed=seed
-    ),
-    "UCT": lambda problem, beta, seed: baselines.uct(problem, c=beta, seed=seed),
-    "UCD": lambda problem, beta, seed: baselines.ucd(problem, c=beta, seed=seed),
-    "probabilistic DAG, no prior": lambda problem, beta, seed: _paper(
-        problem, beta, seed, backup=MomentMatching()
-    ),
-    "probabilistic DAG, prior on increments too": lambda problem, beta, seed: _paper(
-        problem, beta, seed, increment_prior=(0.0, 1.0)
-    ),
-    "probabilistic DAG, one child at a time": lambda problem, beta, seed: _paper(
-        problem, beta, seed, expansion=OneChild()
-    ),
-    "probabilistic DAG, summary adds a random child": lambda problem, beta, seed: _paper(
-        problem, beta, seed, backup=MomentMatching(), expansion=RandomChild(seed)
-    ),
-}
-SHOWN = tuple(METHODS)[:5]
 
 
 @dataclass(frozen=True)
@@ -70,7 +33,7 @@ def run(quick: bool, jobs: int) -> Outcome:
     settings = QUICK if quick else Settings()
     tasks = [
         (method, beta, number, settings.steps)
-        for method in METHODS
+        for method in SYNTHETIC
         for number in range(settings.rounds)
         for beta in settings.betas
     ]
@@ -78,13 +41,18 @@ def run(quick: bool, jobs: int) -> Outcome:
     for number in range(settings.rounds):
         rows.append(Row("maximum", "", number, 0, Synthetic(seed=number).best_reward))
     return Outcome(
-        "synthetic", rows, {"settings": asdict(settings), "noise": NOISE}, {"synthetic": draw(rows)}
+        "synthetic",
+        rows,
+        {"settings": asdict(settings), "noise": PRESETS["synthetic"]["noise"]},
+        {"synthetic": draw(rows)},
     )
 
 
-def one_round(method: str, beta: float, number: int, steps: int, methods: Methods = METHODS) -> list[Row]:
+def one_round(
+    method: str, beta: float, number: int, steps: int, methods: Mapping[str, Make] = SYNTHETIC
+) -> list[Row]:
     """One search on one draw of the problem."""
-    search = methods[method](Synthetic(seed=number), beta, number)
+    search = methods[method](Synthetic(seed=number), number, beta)
     search.run(steps)
     return [
         Row(method, f"beta={beta:.4g}", number, step, search.history[step - 1].best_reward)

@@ -1,55 +1,22 @@
 """Section 4.2: Tic-Tac-Toe against a perfect player."""
 
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dagsearch import baselines
 from dagsearch.methods import PRESETS
 from dagsearch.problem import MAX
 from dagsearch.problems import TicTacToe
 from dagsearch.search import Search
-from dagsearch.values.backups import MomentMatching, Softmax
 from experiments.harness.drawing import curves_figure
 from experiments.harness.runner import Outcome, Row, run_rounds
-from experiments.paper.ablations import with_leaf_bonus
+from experiments.paper.methods import OURS, SHOWN, SOFTMAX_NOISE, TICTACTOE, Make
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-_SETTINGS = PRESETS["tictactoe"]
-C, NOISE, BETA = _SETTINGS["c"], _SETTINGS["noise"], _SETTINGS["beta"]
-SOFTMAX_NOISE = 0.001
-
-
-def _paper(game: TicTacToe, seed: int, **settings: Any) -> Search:
-    return Search.paper(game, preset="tictactoe", seed=seed, **settings)
-
-
-Methods = dict[str, Callable[[TicTacToe, int], Search]]
-
-METHODS: Methods = {
-    "probabilistic DAG": _paper,
-    "probabilistic DAG, softmax": lambda game, seed: _paper(
-        game, seed, noise=SOFTMAX_NOISE, backup=Softmax()
-    ),
-    "probabilistic tree": lambda game, seed: baselines.probabilistic_tree(
-        game, c=C, noise=NOISE, beta=BETA, seed=seed
-    ),
-    "UCT": lambda game, seed: baselines.uct(game, c=BETA, seed=seed),
-    "UCD": lambda game, seed: baselines.ucd(game, c=BETA, seed=seed),
-    "UCT, bonus for leaves too": lambda game, seed: with_leaf_bonus(baselines.uct(game, c=BETA, seed=seed)),
-    "UCD, bonus for leaves too": lambda game, seed: with_leaf_bonus(baselines.ucd(game, c=BETA, seed=seed)),
-    "probabilistic DAG, no prior": lambda game, seed: _paper(game, seed, backup=MomentMatching()),
-    "probabilistic DAG, prior on increments too": lambda game, seed: _paper(
-        game, seed, increment_prior=(0.0, 1.0)
-    ),
-    "probabilistic DAG, steps of variance c": lambda game, seed: _paper(game, seed, step_variance=C),
-}
-SHOWN = tuple(METHODS)[:5]
 
 
 @dataclass(frozen=True)
@@ -69,21 +36,32 @@ def run(quick: bool, jobs: int) -> Outcome:
     settings = QUICK if quick else Settings()
     tasks = [
         (method, number, settings.runs, settings.steps)
-        for method in METHODS
+        for method in TICTACTOE
         for number in range(settings.repetitions)
     ]
     rows = run_rounds(one_repetition, tasks, jobs)
-    about = {
-        "settings": asdict(settings),
-        "c": C,
-        "noise": NOISE,
-        "softmax_noise": SOFTMAX_NOISE,
-        "beta": BETA,
-    }
+    about = {"settings": asdict(settings), "softmax_noise": SOFTMAX_NOISE, **PRESETS["tictactoe"]}
     return Outcome("tictactoe", rows, about, {"tictactoe": draw(rows)})
 
 
-def one_repetition(method: str, number: int, runs: int, steps: int, methods: Methods = METHODS) -> list[Row]:
+def run_steps(quick: bool, jobs: int) -> Outcome:
+    """The Brownian step as the paper prints it, ξ ~ N(0, c), beside that of the covariance.
+
+    A canonical board need not contain its canonical parent, so the covariance's own step is larger than c.
+    """
+    rounds, steps = (2, 5) if quick else (100, 200)
+    compared = (OURS, f"{OURS}, steps of variance c")
+    tasks = [(method, number, 1, steps) for method in compared for number in range(rounds)]
+    explored = TICTACTOE[OURS](TicTacToe(), 0).explored
+    assert explored is not None
+    measured = [round(step, 3) for step in explored.increments.step_variance.tolist()]
+    about = {"rounds": rounds, "c": PRESETS["tictactoe"]["c"], "measured": measured}
+    return Outcome("steps", run_rounds(one_repetition, tasks, jobs), about)
+
+
+def one_repetition(
+    method: str, number: int, runs: int, steps: int, methods: Mapping[str, Make] = TICTACTOE
+) -> list[Row]:
     """The mean over ``runs`` searches, one game each after every step."""
     game = TicTacToe()
     total = np.zeros(steps)

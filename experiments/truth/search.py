@@ -13,7 +13,6 @@ from dagsearch.forecasts import Forecast
 from dagsearch.methods import default_initial
 from dagsearch.results import Evaluation
 from dagsearch.search import Search
-from experiments.general.peers import with_noise
 from experiments.general.stated import stated
 from experiments.harness import markdown
 from experiments.harness.runner import Outcome, Row, run_rounds
@@ -61,7 +60,7 @@ def one_run(problem: str, number: int) -> list[Row]:
     instance, budget = FRESH[problem].make(number), FRESH[problem].budget
     initial = default_initial(budget)
     search = Search.default(
-        stated(instance._replace(scores=with_noise(instance, number))),
+        stated(instance._replace(scores=instance.read(number))),
         initial=initial,
         noisy=instance.noise > 0.0,
         seed=number,

@@ -1,55 +1,43 @@
-"""The gallery as a whole: the command that lists it, and tables that say what the CSV files say."""
+"""The gallery: every application small, the comparison they share, and what each of them computes."""
 
-import importlib
-import re
-from pathlib import Path
+import json
 
 import numpy as np
 import pytest
 
 from experiments.__main__ import main
-from experiments.gallery import frame
-from experiments.harness import markdown
+from experiments.gallery import contest, flow_shop
+from experiments.gallery.contest import Contest, best_values, compare
+from experiments.gallery.flow_shop.shop import COUNT, makespan, taillards
 from experiments.harness.evaluations import EvaluationFailed, Evaluations
+from experiments.harness.runner import Row, read_rows
 
-FOLDER = Path(__file__).parents[2] / "experiments" / "gallery"
-NAMES = ["flow_shop", "indexes", "passes", "pipeline"]
-
-
-def test_the_command_lists_every_application(capsys, monkeypatch, tmp_path):
-    monkeypatch.chdir(tmp_path)
-    assert main(["gallery"]) == 0
-    listed = re.findall(r"start: +python -m experiments gallery (\w+)", capsys.readouterr().out)
-    assert listed == NAMES
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_the_readme_says_what_the_runs_say(name):
-    application, folder = importlib.import_module(f"experiments.gallery.{name}"), FOLDER / name
-    page, runs = (folder / "README.md").read_text(), frame.read(folder)
-    assert f"<!-- results -->\n\n{application.table(runs)}\n\n<!-- end -->" in page
-    assert (folder / "comparison.png").exists()
-    assert len({run.seed for run in runs}) >= 5
+SMALL = {
+    "flow_shop": ("order:", "NEH + local search"),
+    "indexes": ("CREATE INDEX", "greedy per byte"),
+    "passes": ("passes:", "whole orders"),
+    "pipeline": ("choices:", None),
+}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("name", "method", "options"),
-    [
-        ("flow_shop", "NEH + local search", []),
-        ("indexes", "greedy", ["--k", "2", "--budget", "10", "--seeds", "2"]),
-        ("passes", "whole orders", ["--llvm", "llvmlite", "--budget", "10", "--programs", "hash"]),
-        ("pipeline", "TPE, categories", ["--budget", "2"]),
-    ],
-)
-def test_a_small_comparison_writes_its_files(name, method, options, tmp_path, capsys):
-    assert main(["gallery", name, "compare", "--small", *options, "--out", str(tmp_path)]) == 0
-    assert f"| {method}" in capsys.readouterr().out
-    written = {path.name for path in tmp_path.iterdir()}
-    assert written == {"curves.csv", "runs.csv", "comparison.json", "comparison.png"}
+@pytest.mark.parametrize("name", SMALL)
+def test_an_application_answers_and_is_compared(name, tmp_path, capsys):
+    answer, method = SMALL[name]
+    llvm = ["--llvm", "llvmlite"] if name == "passes" else []
+    assert main(["gallery", name, "--quick", *llvm, "--out", str(tmp_path)]) == 0
+    assert answer in capsys.readouterr().out
+    about = json.loads((tmp_path / f"{name}.json").read_text())
+    assert 0 < about["evaluations"] <= 30
+    assert about["commit"]
+    if method is not None:
+        assert main(["benchmark", name, "--quick", *llvm, "--jobs", "1", "--out", str(tmp_path)]) == 0
+        assert f"| {method}" in capsys.readouterr().out
+        assert (tmp_path / f"{name}.png").exists()
+        assert method in {row.method for row in read_rows(tmp_path / f"{name}.csv.gz")}
 
 
-# The frame -------------------------------------------------------------------------------------------
+# The comparison --------------------------------------------------------------------------------------
 
 
 def climb(evaluate, seed):
@@ -66,24 +54,11 @@ def reward(point):
 
 
 def test_a_run_ends_with_its_budget_and_failures_count():
-    contest = frame.Contest({"climb": climb}, reward, budget=4, shown=lambda value: -value, number=1)
-    runs = frame.compare([contest], seeds=2)
-    assert [run.best for run in runs] == [[0.0, -1.0, -1.0, -3.0], [-1.0, -1.0, -3.0, -4.0]]
-    assert [run.seed for run in runs] == [100, 101]
-    assert all(run.wall_seconds > 0.0 and run.own_seconds >= 0.0 for run in runs)
-
-
-@pytest.mark.slow
-def test_runs_in_several_processes_are_the_same_runs():
-    one, other = (
-        frame.Contest({"climb": climb, "again": climb}, lambda point: -reward(point), 3),
-        frame.Contest({"climb": climb}, reward, 4, number=1),
-    )
-    here, there = (frame.compare([one, other], seeds=2, jobs=jobs) for jobs in (1, 2))
-    assert [run[:3] for run in there] == [run[:3] for run in here]
-    assert [run[:2] for run in here] == [
-        ("climb", 0), ("climb", 1), ("climb", 100), ("climb", 101), ("again", 0), ("again", 1)
-    ]  # fmt: skip
+    rows = compare([Contest("p", {"climb": climb}, reward, 4, shown=lambda value: -value)], seeds=2)
+    found = [(row.round, row.step, row.value) for row in rows if row.setting == "p"]
+    assert found == [(0, 1, 0.0), (0, 2, -1.0), (0, 4, -3.0), (1, 1, -1.0), (1, 3, -3.0), (1, 4, -4.0)]
+    every = best_values(rows, (1, 2, 3, 4), lambda values: values[0])
+    assert every["climb"].tolist() == [[0.0, -1.0, -1.0, -3.0], [-1.0, -1.0, -3.0, -4.0]]
 
 
 def test_a_point_costs_once_even_if_it_fails():
@@ -95,23 +70,36 @@ def test_a_point_costs_once_even_if_it_fails():
     assert evaluate.rewards == [1.0, -np.inf]
 
 
-def test_what_is_written_is_read_again(tmp_path):
-    contest = frame.Contest({"climb": climb, "same": climb}, reward, {"climb": 7, "same": 3})
-    runs = frame.compare([contest], seeds=2)
-    frame.write(tmp_path, runs, {"setting": 1})
-    again = frame.read(tmp_path)
-    assert [run[:3] for run in again] == [run[:3] for run in runs]
-    assert frame.at(again, "same", 99) == frame.at(again, "same", 3) == (2.0, 1.0)
-    assert "| same | 2.00 ± 1.00 |" in frame.table(again, [3], digits=2)
-    frame.draw(tmp_path / "picture.png", [frame.Panel("title", "value", again, {"known": 1.0})] * 2)
-    assert (tmp_path / "picture.png").stat().st_size > 0
+def test_tables_have_means_over_units_and_differences_within_them():
+    values = {("ours", "a"): (1.0, 3.0), ("ours", "b"): (5.0, 7.0), ("other", "a"): (0.0, 1.0)}
+    values[("other", "b")] = (4.0, 5.0)
+    rows = [Row(*key, seed, 1, value) for key, pair in values.items() for seed, value in enumerate(pair)]
+    rows += [Row(method, "a, own ms", 0, 1, 2.0) for method in ("ours", "other")]
+    assert "| ours | 4.00 ± 2.00 | 2.0 |" in contest.means(rows, (1,), flow_shop.by_instance, digits=2)
+    assert "| other | +1.50 ± 0.00 |" in contest.differences(rows, (1,), flow_shop.by_instance, digits=2)
 
 
-def test_a_table_needs_its_place(tmp_path):
-    page = tmp_path / "README.md"
-    page.write_text("<!-- results -->\nold\n<!-- end -->\n")
-    markdown.put(page, {"results": "new"})
-    assert page.read_text() == "<!-- results -->\n\nnew\n\n<!-- end -->\n"
-    page.write_text("nothing")
-    with pytest.raises(ValueError, match="no place"):
-        markdown.put(page, {"results": "new"})
+# The flow shop ---------------------------------------------------------------------------------------
+
+TA001_FIRST_MACHINE = [54, 83, 15, 71, 77, 36, 53, 38, 27, 87, 76, 91, 14, 29, 12, 77, 32, 87, 68, 94]
+NEH_PUBLISHED = [1286, 1365, 1159, 1325, 1305, 1228, 1278, 1223, 1291, 1151]
+
+
+def test_the_generator_makes_the_published_instance():
+    assert [row[0] for row in taillards(1).times] == TA001_FIRST_MACHINE
+
+
+def test_neh_has_its_published_makespans():
+    shops = [taillards(number) for number in (1, COUNT)]
+    assert [makespan(shop.times, flow_shop.neh(shop.times)) for shop in shops] == NEH_PUBLISHED[::9]
+
+
+def test_the_simulation_is_the_recurrence_of_the_literature():
+    rng = np.random.default_rng(0)
+    for number in range(1, COUNT + 1):
+        times, order = taillards(number).times, rng.permutation(20).tolist()
+        done = np.zeros(len(times[0]) + 1)
+        for job in order:
+            for machine, time in enumerate(times[job]):
+                done[machine + 1] = max(done[machine], done[machine + 1]) + time
+        assert makespan(times, order) == done[-1] >= taillards(number).best_known

@@ -7,13 +7,14 @@ import numpy as np
 import pytest
 
 import dagsearch as ds
-from experiments.__main__ import main
-from experiments.gallery import frame, passes
+from experiments.gallery import passes
+from experiments.gallery.contest import Contest, one_run
 from experiments.gallery.passes.compiler import EMBEDDED, LLVM, Module, installed
 from experiments.gallery.passes.methods import methods
-from experiments.gallery.passes.problem import Applications, PassOrder
+from experiments.gallery.passes.problem import PassOrder
 from experiments.gallery.passes.programs import NAMES, bitcode, printed
 from experiments.harness.evaluations import EvaluationFailed
+from experiments.harness.runner import Row
 
 pytestmark = pytest.mark.slow
 
@@ -76,14 +77,6 @@ def test_a_program_that_prints_something_else_is_no_answer():
     assert problem.works(right)
 
 
-def test_a_stored_run_keeps_modules():
-    problem = PassOrder("hash", LLVM(EMBEDDED))
-    again = problem.decode(problem.encode(problem.start))
-    assert again == problem.start
-    assert again.size == problem.start.size
-    assert problem.identity() != PassOrder("sort", problem.llvm).identity()
-
-
 def test_the_search_makes_a_program_smaller():
     problem = PassOrder("hash", LLVM(EMBEDDED))
     result = ds.search(problem, 60, seed=0, on_error="skip")
@@ -100,31 +93,14 @@ def test_the_search_makes_a_program_smaller():
 @pytest.mark.parametrize("name", ["whole orders", "greedy", "genetic", "UCT", "random", "dagsearch"])
 def test_methods_spend_exactly_their_budget(name):
     problem = PassOrder("hash", LLVM(EMBEDDED))
-    contest = frame.Contest(methods(problem), Applications(problem), 25, math.exp)
-    run = frame._one_run(contest, name, 0)
-    assert len(run.best) == 25
-    assert run.best[-1] > 0.0
+    *_, last, own = one_run(Contest("hash", methods(problem), problem.reward, 25, math.exp), name, 0)
+    assert last.step == own.step == 25
+    assert last.value > 0.0
 
 
 def test_merging_is_measured_on_pairs_of_runs():
-    def run(method, seed, *best):
-        return frame.Run(method, seed, list(best), 1.0, 1.0)
-
-    runs = [run(passes.OURS, 0, 2.0), run(passes.OURS, 100, 8.0), run(passes.OURS, 101, 100.0)]
-    assert passes.merging(runs) == ""
-    runs += [run(passes.ON_A_TREE, 0, 1.0), run(passes.ON_A_TREE, 100, 1.0)]
-    found = passes.merging(runs)
+    values = {(passes.OURS, "a"): 2.0, (passes.OURS, "b"): 8.0, (passes.ON_A_TREE, "a"): 1.0}
+    values[(passes.ON_A_TREE, "b")] = 1.0
+    found = passes.merging([Row(*key, 0, 1, value) for key, value in values.items()])
     assert "dagsearch over dagsearch on a tree, 2 pairs" in found
     assert found.count(f"4.000 ± {np.log(8.0 / 2.0) / 2.0:.3f}") == len(passes.COUNTS)
-    assert "| dagsearch, 2 seeds |" in passes.means(runs)
-
-
-def test_a_small_run_writes_an_order_that_gives_the_program(tmp_path):
-    arguments = ["gallery", "passes", "--small", "--llvm", EMBEDDED, "--out", str(tmp_path)]
-    assert main(arguments) == 0
-    names = (tmp_path / "passes.txt").read_text().strip().split(",")
-    llvm = LLVM(EMBEDDED)
-    module = llvm.read(bitcode("hash"))
-    for name in names:
-        module = llvm.applied(module.bitcode, name)
-    assert module.bitcode == (tmp_path / "hash.bc").read_bytes()

@@ -11,7 +11,7 @@ from dagsearch.proposers import Descent
 from dagsearch.proposers.policies import UpperConfidence
 from dagsearch.proposers.rollouts import Uniform
 from dagsearch.values.backups import MomentMatching
-from experiments.paper import mnist, synthetic, tictactoe
+from experiments.paper.methods import PIXELS, SYNTHETIC, TICTACTOE
 
 _WEIGHTS = np.random.default_rng(0).normal(size=20)
 
@@ -38,11 +38,11 @@ SEARCHES: dict[str, Callable[[ds.problems.Subsets], ds.Search]] = {
 
 def methods_of_the_experiments() -> Iterator[tuple[str, Callable[[], ds.Search]]]:
     """Every method of the paper's experiments, each on a small problem."""
-    for method, make in synthetic.METHODS.items():
-        yield f"synthetic: {method}", lambda make=make: make(ds.problems.Synthetic(seed=0), 0.1, 0)
-    for method, make in tictactoe.METHODS.items():
+    for method, make in SYNTHETIC.items():
+        yield f"synthetic: {method}", lambda make=make: make(ds.problems.Synthetic(seed=0), 0, 0.1)
+    for method, make in TICTACTOE.items():
         yield f"tictactoe: {method}", lambda make=make: make(ds.problems.TicTacToe(), 0)
-    for method, make in mnist.METHODS.items():
+    for method, make in PIXELS.items():
         yield (
             f"subsets: {method}",
             lambda make=make: make(ds.problems.Subsets(60, 5, lambda s: 0.01 * (sum(s) % 17)), 0),

@@ -1,6 +1,5 @@
 """Which order? A flow shop: the order of jobs with the shortest makespan, by simulation."""
 
-import argparse
 import math
 import random
 from collections.abc import Callable, Iterator, Sequence
@@ -9,105 +8,70 @@ from functools import partial
 import numpy as np
 
 import dagsearch as ds
-from experiments.gallery import frame
-from experiments.gallery.flow_shop.shop import (
-    COUNT,
-    Instance,
-    Times,
-    drawn_times,
-    instance,
-    makespan,
-    simulated,
-)
+from dagsearch._internal.typing import FloatArray
+from experiments.gallery.contest import Contest, Method, answered, compare, differences, draw, means
+from experiments.gallery.flow_shop.shop import COUNT, Instance, Times, makespan, taillards
 from experiments.harness import peers
-from experiments.harness.csv_files import write_csv
 from experiments.harness.evaluations import Evaluations
+from experiments.harness.runner import Outcome, Row
 
-ABOUT, BUDGET, SMALL = "Find the order of jobs with the shortest makespan.", 500, 30
 COUNTS = (100, 200, 500)
 """Numbers of evaluations in the table."""
 Order = tuple[int, ...]
 
 
-def options(parser: argparse.ArgumentParser) -> None:
-    """The application's own options."""
-    numbers = range(1, COUNT + 1)
-    parser.add_argument(
-        "--instance", type=int, default=1, choices=numbers, help="ta001 to ta010 (default: 1)"
+def solve(quick: bool, jobs: int, instance: int = 1, budget: int = 500, seed: int = 0) -> Outcome:
+    """Search one instance, ta001 to ta010."""
+    shop = taillards(instance)
+    problem = ds.problems.Orders(range(len(shop.times)), partial(_reward, shop.times))
+    result = ds.search(problem, 30 if quick else budget, seed=seed, progress=True)
+    order = [job + 1 for job in result.best_state]
+    return answered(
+        "flow_shop", result, {"instance": shop.name, "best known": shop.best_known, "order": order}
     )
 
 
-class Schedule:
-    """The reward of an order: minus its makespan."""
+def run(quick: bool, jobs: int) -> Outcome:
+    """All methods on all instances: percent above the best known makespan."""
+    budget = 30 if quick else COUNTS[-1]
+    shops = [taillards(number) for number in range(1, 2 if quick else COUNT + 1)]
+    contests = [
+        Contest(
+            shop.name,
+            methods(shop.times),
+            partial(_reward, shop.times),
+            budget,
+            partial(_distance, shop),
+        )
+        for shop in shops
+    ]
+    rows = compare(contests, 1 if quick else 2, jobs)
+    by_neh = {shop.name: _distance(shop, -makespan(shop.times, neh(shop.times))) for shop in shops}
+    levels = {"NEH alone": sum(by_neh.values()) / len(by_neh)}
+    title = "Flow shop, 20 jobs on 5 machines"
+    drawn = draw(rows, by_instance, title, "% above the best known makespan", levels)
+    about = {"budget": budget, "NEH alone": by_neh}
+    return Outcome("flow_shop", rows, about, {"flow_shop": drawn}, tables(rows)["flow_shop"])
 
-    def __init__(self, shop: Instance) -> None:
-        self._times = shop.times
 
-    def __call__(self, order: Sequence[int]) -> float:
-        """Simulate the shop."""
-        return -makespan(self._times, order)
-
-    def identity(self) -> str:
-        """A digest of the processing times: a run continues with the same ones only."""
-        return frame.digest([repr(self._times)])
+def by_instance(values: FloatArray) -> FloatArray:
+    """The mean over the seeds of every instance: they are not independent of each other."""
+    return np.asarray(values.mean(axis=1))
 
 
-def run(options: argparse.Namespace) -> None:
-    """Search, print the order and write the schedule."""
-    shop = instance(options.instance)
-    if options.small:
-        shop = Instance("8 jobs on 3 machines", drawn_times(873654221, 8, 3), None)
-    result = frame.solve(ds.search, ds.problems.Orders(range(len(shop.times)), Schedule(shop)), options)
-    if result is None or result.best_reward is None:
-        return
-    order = result.best_state
-    print(f"{shop.name}: makespan {-result.best_reward:g} after {len(result.history)} simulations")
-    if shop.best_known is not None:
-        print(f"best known: {shop.best_known}; this is {_distance(shop, result.best_reward):.1f} % above")
-    print("order:", " ".join(str(job + 1) for job in order))
-    rows = ((one.job + 1, one.machine + 1, one.start, one.end) for one in simulated(shop.times, order))
-    write_csv(options.out / "schedule.csv", ("job", "machine", "start", "end"), rows)
-    print(f"schedule: {options.out / 'schedule.csv'}")
+def tables(rows: Sequence[Row]) -> dict[str, str]:
+    """Distances from the best known makespan, and how much dagsearch is ahead instance by instance."""
+    parts = (part(rows, COUNTS, by_instance, digits=2) for part in (means, differences))
+    return {"flow_shop": "\n\n".join(parts)}
+
+
+def _reward(times: Times, order: Sequence[int]) -> float:
+    return -makespan(times, order)
 
 
 def _distance(shop: Instance, reward: float) -> float:
     """Percent by which a makespan exceeds the best known one."""
-    assert shop.best_known is not None
     return 100.0 * (-reward / shop.best_known - 1.0)
-
-
-def compare(options: argparse.Namespace) -> None:
-    """All methods on all instances; writes the files of the comparison and the table in the README."""
-    shops = {number: instance(number) for number in range(1, 3 if options.small else COUNT + 1)}
-    contests = [
-        frame.Contest(methods(shop.times), Schedule(shop), options.budget, partial(_distance, shop), number)
-        for number, shop in shops.items()
-    ]
-    runs = frame.compare(contests, options.seeds, options.jobs)
-    by_neh = {shop.name: _distance(shop, Schedule(shop)(neh(shop.times))) for shop in shops.values()}
-    about = {
-        "what": "percent above the best known makespan; number of a run = 100 × instance + seed",
-        "budget": options.budget,
-        "NEH alone": by_neh,
-    }
-    panel = frame.Panel(
-        "Flow shop, 20 jobs on 5 machines",
-        "% above the best known makespan",
-        by_instance(runs),
-        {"NEH alone": sum(by_neh.values()) / len(by_neh)},
-    )
-    frame.report(options.out, runs, table(runs), [panel], about)
-
-
-def by_instance(runs: Sequence[frame.Run]) -> list[frame.Run]:
-    """One run per method and instance, the mean of its seeds: they are not independent of each other."""
-    return frame.averaged(runs, lambda run: run.seed // frame.TOGETHER, np.mean)
-
-
-def table(runs: Sequence[frame.Run]) -> str:
-    """Distances from the best known makespan, and how much dagsearch is ahead instance by instance."""
-    means = by_instance(runs)
-    return f"{frame.table(means, COUNTS, digits=2)}\n\n{frame.differences(means, COUNTS, digits=2)}"
 
 
 # Methods -------------------------------------------------------------------------------------------------
@@ -120,7 +84,7 @@ _COLD = 1.0
 _COOLED = (200, 500)
 
 
-def methods(times: Times) -> dict[str, frame.Method]:
+def methods(times: Times) -> dict[str, Method]:
     """The methods by name; dagsearch first. All evaluate orders; NEH also knows all times."""
     found: dict[str, Callable[..., None]] = {
         "dagsearch": _dagsearch,

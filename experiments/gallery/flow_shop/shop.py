@@ -23,8 +23,8 @@ class Instance(NamedTuple):
     """Its name in the literature."""
     times: Times
     """Processing times."""
-    best_known: int | None
-    """The smallest makespan in the literature; ``None`` if there is none."""
+    best_known: int
+    """The smallest makespan in the literature."""
 
 
 # Of the ten instances with 20 jobs and 5 machines: seed of the generator, and best known makespan.
@@ -44,8 +44,8 @@ COUNT = len(_PUBLISHED)
 """Number of instances."""
 
 
-def instance(number: int) -> Instance:
-    """One of the ten instances with 20 jobs and 5 machines, from ``instance(1)``, which is ta001."""
+def taillards(number: int) -> Instance:
+    """One of the ten instances with 20 jobs and 5 machines, from ``taillards(1)``, which is ta001."""
     seed, best_known = _PUBLISHED[number - 1]
     return Instance(f"ta{number:03d}", drawn_times(seed, 20, 5), best_known)
 
@@ -59,38 +59,21 @@ def drawn_times(seed: int, jobs: int, machines: int) -> Times:
     return tuple(zip(*(drawn[first : first + jobs] for first in range(0, len(drawn), jobs)), strict=True))
 
 
-class Operation(NamedTuple):
-    """A job on a machine."""
-
-    job: int
-    machine: int
-    start: float
-    end: float
-
-
-def simulated(times: Times, order: Sequence[int]) -> list[Operation]:
-    """All operations if the jobs enter the shop in this order, as they end.
+def makespan(times: Times, order: Sequence[int]) -> float:
+    """The time when the last job is done if the jobs enter the shop in this order.
 
     Every machine works on one job at a time. Jobs wait for it in a queue and never overtake.
     """
     shop = simpy.Environment()
     machines = [simpy.Resource(shop, capacity=1) for _ in times[0]]
-    operations: list[Operation] = []
 
     def process(job: int) -> Generator[simpy.Event, None, None]:
-        for number, machine in enumerate(machines):
+        for machine, time in zip(machines, times[job], strict=True):
             with machine.request() as turn:
                 yield turn
-                start = shop.now
-                yield shop.timeout(times[job][number])
-                operations.append(Operation(job, number, start, shop.now))
+                yield shop.timeout(time)
 
     for job in order:
         shop.process(process(job))
     shop.run()
-    return operations
-
-
-def makespan(times: Times, order: Sequence[int]) -> float:
-    """The time when the last job is done."""
-    return max(operation.end for operation in simulated(times, order))
+    return float(shop.now)

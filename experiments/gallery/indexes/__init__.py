@@ -1,152 +1,98 @@
 """Which indexes? PostgreSQL: chosen for a workload, by its planner."""
 
-import argparse
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Any
+from functools import partial
 
 import numpy as np
 import psycopg
 
 import dagsearch as ds
-from experiments.gallery import frame
-from experiments.gallery.indexes.candidates import WORKLOAD, candidates, read_workload
+from dagsearch._internal.typing import FloatArray
+from experiments.gallery.contest import Contest, answered, compare, draw, means
+from experiments.gallery.indexes.candidates import candidates, read_workload
 from experiments.gallery.indexes.data import load
-from experiments.gallery.indexes.methods import Saving, alike, index_choice, methods, share
+from experiments.gallery.indexes.methods import alike, index_choice, methods, saving, share
 from experiments.gallery.indexes.planner import Planner, open_planner
-from experiments.gallery.indexes.server import connected
+from experiments.gallery.indexes.server import embedded
+from experiments.harness.runner import Outcome, Row, curves
 
-ABOUT, BUDGET, SMALL = "Choose indexes for a workload, by PostgreSQL's planner.", 200, 30
-_SMALL_SCALE, _SMALL_QUERIES = 0.001, 6
-
-
-def options(parser: argparse.ArgumentParser) -> None:
-    """The application's own options."""
-    parser.add_argument("--k", type=int, default=5, help="largest number of indexes (default: %(default)s)")
-    parser.add_argument(
-        "--storage-mb",
-        type=float,
-        help="storage that the indexes may take (default: 20 %% of the storage of the workload's tables)",
-    )
-    parser.add_argument("--dsn", help="your own server, such as postgresql://user@host/database")
-    parser.add_argument(
-        "--workload", type=Path, metavar="FILE", help="your own queries, separated by semicolons; needs --dsn"
-    )
-    parser.add_argument("--scale", type=float, default=0.01, help="scale of the data (default: %(default)s)")
-    parser.add_argument("--patience", type=int, help="stop after so many evaluations without a better one")
+K = 5
+"""Largest number of indexes."""
+_STORAGE = 0.2  # limit, as a share of the storage of the workload's tables
+_GREEDY = ("greedy", "greedy per byte")
+_UNLIMITED = 10**9
 
 
 @contextmanager
-def _opened(options: argparse.Namespace) -> Iterator[tuple[Planner, float, str]]:
-    """The planner of the workload, the limit in bytes, and the server's version."""
-    if options.workload is not None and options.dsn is None:
-        raise SystemExit("--workload needs --dsn: the embedded server has the data of our own workload only")
-    with connected(options.dsn) as connection:
-        version = connection.info.parameter_status("server_version")
-        print(f"PostgreSQL {version}, {'your server' if options.dsn else 'embedded'}", flush=True)
-        options.scale = _SMALL_SCALE if options.small else options.scale
-        if options.dsn is None:
-            load(connection, options.scale)
-        queries = read_workload(options.workload or WORKLOAD)[-_SMALL_QUERIES if options.small else 0 :]
+def _opened(quick: bool) -> Iterator[tuple[Planner, float]]:
+    """The planner of the workload, and the limit in bytes; small, six queries and a tenth of the data."""
+    with embedded() as address, psycopg.connect(address) as connection:
+        load(connection, 0.001 if quick else 0.01)
+        queries = read_workload()[-6 if quick else 0 :]
         with open_planner(connection, queries, candidates(connection, queries)) as planner:
-            storage = _storage(connection, planner, options)
-            print(
-                f"{len(planner.queries)} queries, {len(planner.indexes)} candidates; choosing at most "
-                f"{options.k} of them, of at most {storage / 1e6:.1f} MB ({planner.how})",
-                flush=True,
-            )
-            yield planner, storage, str(version)
+            names = sorted({f'"{index.table}"' for index in planner.indexes})
+            asked = "SELECT sum(pg_table_size(name::regclass)) FROM unnest(%s::text[]) name"
+            row = connection.execute(asked, (names,)).fetchone()
+            assert row is not None
+            yield planner, _STORAGE * float(row[0])
 
 
-def _storage(connection: psycopg.Connection[Any], planner: Planner, options: argparse.Namespace) -> float:
-    """The limit in bytes."""
-    if options.storage_mb is not None:
-        return float(options.storage_mb) * 1e6
-    names = sorted({f'"{index.table}"' for index in planner.indexes})
-    row = connection.execute(
-        "SELECT sum(pg_table_size(name::regclass)) FROM unnest(%s::text[]) name", (names,)
-    ).fetchone()
-    assert row is not None
-    return 0.2 * float(row[0])
+def solve(quick: bool, jobs: int, budget: int = 200, seed: int = 0) -> Outcome:
+    """The statements that make the best indexes found."""
+    with _opened(quick) as (planner, storage):
+        problem = index_choice(planner, K, storage, partial(saving, planner))
+        covariance = ds.covariances.SetKernel(alike(planner.indexes))
+        budget = 30 if quick else budget
+        result = ds.search(problem, budget, covariance=covariance, seed=seed, progress=True)
+        chosen = [planner.indexes[number].statement for number in sorted(result.best_state)]
+    assert result.best_reward is not None
+    cost = share(result.best_reward)
+    return answered("indexes", result, {"indexes": chosen, "cost, share of that without them": cost})
 
 
-def run(options: argparse.Namespace) -> None:
-    """Search, and print and write the statements that make the indexes."""
-    with _opened(options) as (planner, storage, _):
-        _search(planner, storage, options)
+def run(quick: bool, jobs: int) -> Outcome:
+    """All methods, one run after the other; each has as many evaluations as greedy selection takes."""
+    with _opened(quick) as (planner, storage):
+        compared, reward = methods(planner, K, storage), partial(saving, planner)
+        greedy = {name: compared[name] for name in _GREEDY}
+        found = compare([Contest("workload", greedy, reward, 30 if quick else _UNLIMITED, share)], seeds=1)
+        others = {name: method for name, method in compared.items() if name not in greedy}
+        spent = max(row.step for row in found if row.method == "greedy")
+        found += compare([Contest("workload", others, reward, spent, share)], seeds=2 if quick else 5)
+        rows = sorted(found, key=lambda row: list(compared).index(row.method))
+        title = f"{K} of {len(planner.indexes)} indexes for {len(planner.queries)} queries"
+        about = {
+            "k": K,
+            "storage_bytes": storage,
+            "queries": len(planner.queries),
+            "candidates": len(planner.indexes),
+        }
+    drawn = draw(rows, by_seed, title, "cost of the workload, share of before")
+    return Outcome("indexes", rows, about, {"indexes": drawn}, tables(rows)["indexes"])
 
 
-def _search(planner: Planner, storage: float, options: argparse.Namespace) -> None:
-    result = frame.solve(
-        ds.search,
-        index_choice(planner, options.k, storage, Saving(planner)),
-        options,
-        covariance=ds.covariances.SetKernel(alike(planner.indexes)),
-        patience=options.patience,
-    )
-    if result is None or result.best_reward is None:
-        return
-    chosen = [planner.indexes[number] for number in sorted(result.best_state)]
-    used = sum(planner.sizes[number] for number in result.best_state)
-    print(
-        f"after {len(result.history)} evaluations ({result.stopped}): cost {share(result.best_reward):.4f} "
-        f"of that without these indexes, {used / 1e6:.1f} MB"
-    )
-    statements = "".join(f"{index.statement};\n" for index in chosen)
-    (options.out / "indexes.sql").write_text(statements)
-    print(f"{statements}wrote {options.out / 'indexes.sql'}")
+def by_seed(values: FloatArray) -> FloatArray:
+    """The runs themselves: there is one problem."""
+    return np.asarray(values[0])
 
 
-def compare(options: argparse.Namespace) -> None:
-    """All methods; writes the files of the comparison and the table in the README."""
-    with _opened(options) as (planner, storage, version):
-        _compare(planner, storage, version, options)
-
-
-def _compare(planner: Planner, storage: float, version: str, options: argparse.Namespace) -> None:
-    compared = methods(planner, options.k, storage)
-    reward = Saving(planner)
-    greedy = {name: compared.pop(name) for name in list(compared) if name.startswith("greedy")}
-    most = options.budget if options.small else 10**9
-    without_seed = frame.compare([frame.Contest(greedy, reward, most, share)], seeds=1)
-    spent = len(without_seed[0].best)
-    runs = frame.compare([frame.Contest(compared, reward, spent, share)], options.seeds)
-    order = list(methods(planner, options.k, storage))
-    runs = sorted([*runs, *without_seed], key=lambda run: order.index(run.method))
-    about = {
-        "server": version,
-        "scale": options.scale,
-        "queries": len(planner.queries),
-        "candidates": len(planner.indexes),
-        "k": options.k,
-        "storage_bytes": storage,
-    }
-    title = f"{options.k} of {len(planner.indexes)} indexes for {len(planner.queries)} queries"
-    panel = frame.Panel(title, "cost of the workload, share of before", runs)
-    frame.report(options.out, runs, table(runs), [panel], about)
-
-
-def table(runs: Sequence[frame.Run]) -> str:
-    """The comparison in Markdown: costs, and the number of evaluations until greedy's cost is reached."""
-    (greedy,) = (run for run in runs if run.method == "greedy")
-    spent = len(greedy.best)
+def tables(rows: Sequence[Row]) -> dict[str, str]:
+    """Costs, and the number of evaluations until greedy's cost is reached."""
+    found = curves(rows)
+    greedy = found["greedy", "workload"]
+    spent, cost = int(greedy.steps[-1]), greedy.values[0, -1]
     counts = sorted({min(count, spent) for count in (50, 100, spent // 5, spent)})
-    lines = [frame.table(runs, counts, digits=4), ""]
-    for method in dict.fromkeys(run.method for run in runs if run.method != "greedy"):
-        reached = [_first(run.best, greedy.best[-1]) for run in runs if run.method == method]
-        known = [count for count in reached if count is not None]
-        text = "never"
-        if known:
-            error = np.std(known, ddof=1) / np.sqrt(len(known)) if len(known) > 1 else 0.0
-            text = f"after {np.mean(known):.0f} ± {error:.0f} evaluations"
+    lines = [means(rows, counts, by_seed, digits=4), ""]
+    for method, setting in found:
+        if setting != "workload" or method == "greedy":
+            continue
+        curve = found[method, setting]
+        reached = [curve.steps[values <= cost].min(initial=np.inf) for values in curve.values]
+        known = [count for count in reached if count < np.inf]
+        text = f"after {np.mean(known):.0f} evaluations" if known else "never"
         lines.append(
             f"- {method} reaches greedy's final cost in {len(known)} of {len(reached)} runs, {text}; "
             f"greedy needs {spent}."
         )
-    return "\n".join(lines)
-
-
-def _first(best: Sequence[float], cost: float) -> int | None:
-    """Number of evaluations until a cost is reached."""
-    return next((count for count, value in enumerate(best, start=1) if value <= cost * (1 + 1e-7)), None)
+    return {"indexes": "\n".join(lines)}

@@ -38,9 +38,9 @@ class Index(NamedTuple):
         return f'CREATE INDEX "{self.name}" ON "{self.table}" ({columns})'
 
 
-def read_workload(path: Path = WORKLOAD) -> list[str]:
-    """The queries of a file, which are separated by semicolons."""
-    queries = [query.strip() for query in _COMMENT.sub("", path.read_text()).split(";")]
+def read_workload() -> list[str]:
+    """The queries of the workload, which are separated by semicolons."""
+    queries = [query.strip() for query in _COMMENT.sub("", WORKLOAD.read_text()).split(";")]
     return [query for query in queries if query]
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import dagsearch as ds
-from experiments.gallery import frame
+from experiments.gallery.contest import Method
 from experiments.gallery.indexes.candidates import Index
 from experiments.gallery.indexes.planner import Planner
 from experiments.harness.evaluations import Evaluations
@@ -40,30 +40,18 @@ def alike(indexes: Sequence[Index]) -> NDArray[np.float64]:
     return np.asarray(table @ table.T)
 
 
-class Saving:
-    """The reward of a subset of indexes: the logarithm of how many times cheaper it makes the workload."""
-
-    def __init__(self, planner: Planner) -> None:
-        self._planner, self._base = planner, planner.cost(())
-
-    def __call__(self, chosen: frozenset[int]) -> float:
-        """Ask the planner."""
-        return math.log(self._base / self._planner.cost(chosen))
-
-    def identity(self) -> str:
-        """What the rewards depend on: a run continues only with the same queries and data."""
-        return frame.digest([*self._planner.queries, repr(self._planner.sizes), repr(self._base)])
-
-
 def index_choice(
     planner: Planner, k: int, storage: float, reward: Callable[[frozenset[int]], float]
 ) -> ds.problems.Subsets:
     """At most ``k`` of the candidates, which together fit into ``storage`` bytes."""
+    return ds.problems.Subsets(
+        len(planner.indexes), (0, k), reward, allowed=lambda chosen: planner.size(chosen) <= storage
+    )
 
-    def fits(chosen: frozenset[int]) -> bool:
-        return sum(planner.sizes[index] for index in chosen) <= storage
 
-    return ds.problems.Subsets(len(planner.indexes), (0, k), reward, allowed=fits)
+def saving(planner: Planner, chosen: frozenset[int]) -> float:
+    """The reward of a subset: the logarithm of how many times cheaper it makes the workload."""
+    return math.log(planner.cost(()) / planner.cost(chosen))
 
 
 def share(reward: float) -> float:
@@ -71,21 +59,19 @@ def share(reward: float) -> float:
     return math.exp(-reward)
 
 
-def methods(planner: Planner, k: int, storage: float) -> dict[str, frame.Method]:
+def methods(planner: Planner, k: int, storage: float) -> dict[str, Method]:
     """The methods by name, ours first."""
     sizes, count = np.array(planner.sizes, dtype=np.float64), len(planner.indexes)
 
     def fits(chosen: frozenset[int]) -> bool:
-        return float(sizes[sorted(chosen)].sum()) <= storage
+        return planner.size(chosen) <= storage
 
     def ours(evaluate: Evaluations, seed: int) -> None:
-        planner.forget()
         problem = index_choice(planner, k, storage, evaluate)
         covariance = ds.covariances.SetKernel(alike(planner.indexes))
         ds.search(problem, evaluate.budget, covariance=covariance, seed=seed)
 
     def greedy(evaluate: Evaluations, prices: NDArray[np.float64]) -> None:
-        planner.forget()
         chosen: frozenset[int] = frozenset()
         reward = 0.0
         while len(chosen) < k:
@@ -103,7 +89,6 @@ def methods(planner: Planner, k: int, storage: float) -> dict[str, frame.Method]
         greedy(evaluate, sizes)
 
     def swaps(evaluate: Evaluations, seed: int) -> None:
-        planner.forget()
         rng = np.random.default_rng(seed)
 
         def exchanged(chosen: frozenset[int]) -> Iterator[frozenset[int]]:

@@ -1,30 +1,12 @@
-"""A PostgreSQL server: an embedded one that lives as long as it is needed, or the user's own."""
+"""An embedded PostgreSQL server that lives as long as it is needed."""
 
 import tempfile
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
-
-import psycopg
 
 from experiments.harness.peers import import_peer
-
-
-@contextmanager
-def connected(dsn: str | None) -> Iterator[psycopg.Connection[Any]]:
-    """A connection to the server at ``dsn``, or to an embedded server that is stopped afterwards."""
-    if dsn is not None:
-        with psycopg.connect(dsn) as connection:
-            yield connection
-        return
-    with embedded() as own:
-        connection = psycopg.connect(own)
-        try:
-            yield connection
-        finally:
-            connection.close()
 
 
 @contextmanager

@@ -7,9 +7,9 @@ from functools import partial
 import numpy as np
 
 import dagsearch as ds
-from experiments.gallery.frame import Method
+from experiments.gallery.contest import Method
 from experiments.gallery.passes.compiler import Module
-from experiments.gallery.passes.problem import Applications, PassOrder
+from experiments.gallery.passes.problem import PassOrder
 from experiments.harness.evaluations import EvaluationFailed, Evaluations
 
 OURS, ON_A_TREE = "dagsearch", "dagsearch on a tree"
@@ -25,14 +25,13 @@ class Steps:
 
     def __init__(self, problem: PassOrder, evaluate: Evaluations) -> None:
         self.problem, self._evaluate = problem, evaluate
-        self._applications = Applications(problem)
         problem.begin()
 
     def __call__(self, module: Module, name: str) -> Module | None:
         """The module after a pass, or ``None`` if LLVM fails."""
         if self._evaluate.or_worst((module, name)) == -math.inf:
             return None
-        return self._applications.after(module, name)
+        return self.problem.after(module, name)
 
     def order(self, names: Sequence[str]) -> float:
         """Value of the best module on the way through a whole order."""
@@ -47,29 +46,32 @@ class Steps:
         return best
 
 
-class Counted(PassOrder):
+class Counted:
     """The problem with counted applications."""
 
     def __init__(self, problem: PassOrder, evaluate: Evaluations) -> None:
-        self.__dict__.update(problem.__dict__)
-        self._step = Steps(problem, evaluate)
+        self._problem, self._step = problem, Steps(problem, evaluate)
 
-    def checked(self, module: Module) -> Module:
-        """The module: what is counted was checked there."""
-        return module
+    def root(self) -> ds.Step:
+        """The program before the first pass."""
+        return self._problem.root()
 
-    def after(self, module: Module, name: str) -> Module:
-        """The module after a pass."""
+    def actions(self, module: Module) -> Sequence[str]:
+        """All passes."""
+        return self._problem.actions(module)
+
+    def expand(self, module: Module, name: str) -> ds.Step:
+        """Apply a pass."""
         found = self._step(module, name)
         if found is None:
             raise EvaluationFailed(f"{name} fails here")
-        return found
+        return ds.Step(found, value=self._problem.value(found))
 
 
 class Tree:
     """A problem with costly steps in which no two paths meet: a state is the path to it, and its end."""
 
-    def __init__(self, problem: PassOrder) -> None:
+    def __init__(self, problem: Counted) -> None:
         self._problem = problem
 
     def root(self) -> ds.Step:

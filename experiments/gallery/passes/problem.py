@@ -1,6 +1,5 @@
 """The problem: which passes, in which order, make a program small."""
 
-import base64
 import math
 import zlib
 from collections.abc import Sequence
@@ -8,7 +7,6 @@ from functools import cached_property
 from typing import Any
 
 import dagsearch as ds
-from experiments.gallery import frame
 from experiments.gallery.passes import programs
 from experiments.gallery.passes.compiler import LLVM, Module
 from experiments.harness.evaluations import EvaluationFailed
@@ -31,6 +29,8 @@ class PassOrder:
     llvm : LLVM
         What applies the passes.
     """
+
+    _packed: dict[tuple[str, bytes, str], Any] = {}  # noqa: RUF012 - shared by all runs of a process
 
     def __init__(self, name: str, llvm: LLVM) -> None:
         self.name, self.llvm = name, llvm
@@ -58,11 +58,29 @@ class PassOrder:
         return ds.Step(after, value=self.value(after))
 
     def after(self, module: Module, name: str) -> Module:
-        """The module after a pass."""
-        found = self.llvm.applied(module.bitcode, name)
+        """The module after a pass; what any run has applied is looked up, which saves time but no budget."""
+        key = (self.llvm.library, module.digest, name)
+        if key not in self._packed:
+            self._packed[key] = self._applied(module, name)
+        packed = self._packed[key]
+        if packed is None:
+            return module
+        if isinstance(packed, str):
+            raise EvaluationFailed(packed)
+        return Module(zlib.decompress(packed[0]), packed[1])
+
+    def _applied(self, module: Module, name: str) -> Any:
+        try:
+            found = self.llvm.applied(module.bitcode, name)
+        except EvaluationFailed as error:
+            return str(error)
         if found.size > _LARGEST * self.start.size:
-            raise EvaluationFailed(f"the program grows to {found.size} instructions")
-        return found
+            return f"the program grows to {found.size} instructions"
+        return None if found == module else (zlib.compress(found.bitcode, 1), found.kinds)
+
+    def reward(self, point: tuple[Module, str]) -> float:
+        """What stopping after a pass is worth; this is what is counted."""
+        return self.value(self.checked(self.after(*point)))
 
     def value(self, module: Module) -> float:
         """What it is worth to stop at a module."""
@@ -92,54 +110,3 @@ class PassOrder:
     @cached_property
     def _expected(self) -> bytes:
         return programs.printed(self._bitcode)
-
-    # For storage -----------------------------------------------------------------------------------------
-
-    def identity(self) -> str:
-        """A run belongs to one program and one LLVM."""
-        return f"{self.llvm.library} {frame.digest([self._bitcode.hex(), *self.llvm.passes])}"
-
-    def encode(self, module: Module) -> Any:
-        """The bitcode as text, and the numbers of instructions."""
-        packed = base64.b85encode(zlib.compress(module.bitcode)).decode()
-        return [packed, dict(module.kinds)]
-
-    def decode(self, encoded: Any) -> Module:
-        """The module that :meth:`encode` was given."""
-        packed, kinds = encoded
-        return Module(zlib.decompress(base64.b85decode(packed)), kinds)
-
-
-class Applications:
-    """What is counted: one application of a pass to a module. The reward is what stopping after it is worth.
-
-    Applications that any earlier method or run has made are looked up, which saves time but no budget.
-    """
-
-    _packed: dict[tuple[str, bytes, str], Any] = {}  # noqa: RUF012 - shared by all runs of a process
-
-    def __init__(self, problem: PassOrder) -> None:
-        self.problem = problem
-
-    def __call__(self, point: tuple[Module, str]) -> float:
-        """Apply a pass; raises :class:`EvaluationFailed` as LLVM does."""
-        return self.problem.value(self.problem.checked(self.after(*point)))
-
-    def after(self, module: Module, name: str) -> Module:
-        """The module after a pass."""
-        key = (self.problem.llvm.library, module.digest, name)
-        if key not in self._packed:
-            self._packed[key] = self._applied(module, name)
-        packed = self._packed[key]
-        if packed is None:
-            return module
-        if isinstance(packed, str):
-            raise EvaluationFailed(packed)
-        return Module(zlib.decompress(packed[0]), packed[1])
-
-    def _applied(self, module: Module, name: str) -> Any:
-        try:
-            after = self.problem.after(module, name)
-        except EvaluationFailed as error:
-            return str(error)
-        return None if after == module else (zlib.compress(after.bitcode, 1), after.kinds)

@@ -1,13 +1,12 @@
 """The programs: C code as bitcode before any optimisation, and what they print.
 
-``python -m experiments.gallery.passes.programs FOLDER`` compiles them again, with ``clang`` 14. The folder
-has clones of the repositories that ``programs/LICENCES.md`` names.
+They were compiled by ``clang-14 -Oz -Xclang -disable-llvm-passes -emit-llvm -w -c``; ``LICENCES.md`` says
+which repositories they include.
 """
 
 import lzma
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 from experiments.harness.evaluations import EvaluationFailed
@@ -15,7 +14,6 @@ from experiments.harness.evaluations import EvaluationFailed
 FOLDER = Path(__file__).parent / "programs"
 NAMES = tuple(sorted(path.name.removesuffix(".bc.xz") for path in FOLDER.glob("*.bc.xz")))
 """The programs by name."""
-_CLANG = ("clang-14", "-Oz", "-Xclang", "-disable-llvm-passes", "-emit-llvm", "-w", "-c")
 _SECONDS = 120.0  # many times what a program takes
 
 
@@ -39,17 +37,3 @@ def printed(bitcode: bytes) -> bytes:
     if done.returncode != 0:
         raise EvaluationFailed(f"the program failed ({done.returncode})")
     return done.stdout
-
-
-def make(clones: Path) -> None:
-    """Compile all programs."""
-    included = [argument for clone in sorted(clones.iterdir()) for argument in ("-idirafter", str(clone))]
-    for source in sorted(FOLDER.glob("*.c")):
-        with tempfile.TemporaryDirectory() as folder:
-            made = Path(folder) / "made.bc"
-            subprocess.run([*_CLANG, *included, source.name, "-o", str(made)], cwd=source.parent, check=True)
-            (FOLDER / f"{source.stem}.bc.xz").write_bytes(lzma.compress(made.read_bytes()))
-
-
-if __name__ == "__main__":
-    make(Path(sys.argv[1]))

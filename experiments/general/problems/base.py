@@ -27,6 +27,15 @@ class Instance(NamedTuple):
     """The class by which a user states the problem, if one does."""
     noise: float = 0.0
     """Standard deviation of what an evaluation adds to the score."""
+    best: IntArray | None = None
+    """A point with the largest score, where one is proven to be."""
+
+    def read(self, seed: int) -> Scores:
+        """The scores as a run reads them."""
+        if self.noise == 0.0:
+            return self.scores
+        rng = np.random.default_rng([seed, 4])
+        return lambda points: self.scores(points) + self.noise * rng.normal(size=len(points))
 
 
 @dataclass(frozen=True)
@@ -49,8 +58,6 @@ class Task:
     """The problem that this one is with its options in another order, if it is one."""
     same: str | None = None
     """The problem with the same scores that this one states as a class or makes noisy, if it is one."""
-    solve: Callable[[int], IntArray] | None = None
-    """A point with the largest score of an instance, where one is proven to be."""
     slow: bool = False
     """Whether scores take too long to enumerate all points."""
 
@@ -77,9 +84,7 @@ def noisy(task: Task, kind: str) -> Task:
         return noisy_instance(task.make(number), number)
 
     what = f"{task.what}; noisy"
-    return replace(
-        task, name=f"{task.name}-noisy", kind=kind, what=what, make=make, same=task.name, solve=None
-    )
+    return replace(task, name=f"{task.name}-noisy", kind=kind, what=what, make=make, same=task.name)
 
 
 def as_class(task: Task, kind: str, own: OwnClass) -> Task:
@@ -89,9 +94,7 @@ def as_class(task: Task, kind: str, own: OwnClass) -> Task:
         return task.make(number)._replace(own=own)
 
     what = f"{task.what}; a class"
-    return replace(
-        task, name=f"{task.name}-class", kind=kind, what=what, make=make, same=task.name, solve=None
-    )
+    return replace(task, name=f"{task.name}-class", kind=kind, what=what, make=make, same=task.name)
 
 
 def relabelled(task: Task) -> Task:
@@ -119,5 +122,4 @@ def relabelled(task: Task) -> Task:
         make=make,
         instances=4,
         relabels=task.name,
-        solve=None,
     )

@@ -141,12 +141,12 @@ def layers(number: int) -> Instance:
             total += np.where(there, added, 0.0)
         return effects.accuracy(total)
 
-    return Instance(space, scores)
+    return Instance(space, scores, best=_best_layers(effects))
 
 
-def best_layers(number: int) -> IntArray:
+def _best_layers(effects: _Effects) -> IntArray:
     """The best network, by dynamic programming from layer to layer for every depth."""
-    effects, found = _Effects(number), []
+    found = []
     kinds = np.array([0] * len(WIDTHS) + [1] * len(WIDTHS) + [2, 3])
     wides = np.array([*range(len(WIDTHS))] * 2 + [len(WIDTHS)] * 2)
     both = np.pad(effects.jump, (0, 1))

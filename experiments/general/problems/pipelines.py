@@ -11,7 +11,7 @@ from experiments.general.spaces import Condition, Places
 
 
 class Choice(NamedTuple):
-    """A named choice of a pipeline."""
+    """A choice of a pipeline."""
 
     options: int
     """Number of options."""

@@ -6,44 +6,21 @@ from dagsearch._internal.typing import FloatArray, IntArray
 from experiments.general.problems.base import Instance
 from experiments.general.spaces import Letters, Order, Places
 
-_BLOCKS, _LENGTH = 8, 4
-
-
-def _hidden_blocks(number: int) -> tuple[IntArray, IntArray, FloatArray]:
-    """Places of every block, what is right there, and the blocks' weights."""
-    rng = np.random.default_rng([number, 60])
-    where = rng.permutation(_BLOCKS * _LENGTH).reshape(_BLOCKS, _LENGTH)
-    return where, rng.integers(2, size=(_BLOCKS, _LENGTH)), rng.dirichlet(np.full(_BLOCKS, 5.0))
-
 
 def blocks(number: int) -> Instance:
     """Deceptive blocks: 32 yes-or-no places in eight blocks, scattered.
 
     A block earns its weight if all four places are right, 0.4 of it if all are wrong, and nothing otherwise.
     """
-    where, right, weights = _hidden_blocks(number)
+    rng = np.random.default_rng([number, 60])
+    where, right = rng.permutation(32).reshape(8, 4), rng.integers(2, size=(8, 4))
+    weights = rng.dirichlet(np.full(8, 5.0))
 
     def scores(points: IntArray) -> FloatArray:
         fits = np.sum(points[:, where] == right, axis=2)
-        return np.asarray(((fits == _LENGTH) + 0.4 * (fits == 0)) @ weights)
+        return np.asarray(((fits == 4) + 0.4 * (fits == 0)) @ weights)
 
-    return Instance(Places([2] * (_BLOCKS * _LENGTH)), scores)
-
-
-def best_blocks(number: int) -> IntArray:
-    """All places right."""
-    where, right, _ = _hidden_blocks(number)
-    return _placed(where, right)
-
-
-_NEEDLES, _LETTERS = 4, 5
-
-
-def _hidden_needles(number: int) -> tuple[IntArray, IntArray]:
-    """Places of every motif, and its letters."""
-    rng = np.random.default_rng([number, 61])
-    where = rng.permutation(_NEEDLES * _LETTERS).reshape(_NEEDLES, _LETTERS)
-    return where, rng.integers(4, size=(_NEEDLES, _LETTERS))
+    return Instance(Places([2] * 32), scores, best=_placed(where, right))
 
 
 def needles(number: int) -> Instance:
@@ -51,21 +28,18 @@ def needles(number: int) -> Instance:
 
     A motif earns a quarter if all letters fit, 0.3 of that with three or four, and nothing with fewer.
     """
-    where, right = _hidden_needles(number)
-    earned = np.array([0.0, 0.0, 0.0, 0.3, 0.3, 1.0]) / _NEEDLES
+    rng = np.random.default_rng([number, 61])
+    where, right = rng.permutation(20).reshape(4, 5), rng.integers(4, size=(4, 5))
+    earned = np.array([0.0, 0.0, 0.0, 0.3, 0.3, 1.0]) / 4.0
 
     def scores(points: IntArray) -> FloatArray:
         return np.asarray(earned[np.sum(points[:, where] == right, axis=2)].sum(axis=1))
 
-    return Instance(Letters(_NEEDLES * _LETTERS, 4), scores)
-
-
-def best_needles(number: int) -> IntArray:
-    """All letters fit."""
-    return _placed(*_hidden_needles(number))
+    return Instance(Letters(20, 4), scores, best=_placed(where, right))
 
 
 def _placed(where: IntArray, right: IntArray) -> IntArray:
+    """The point that is right everywhere."""
     point = np.zeros(where.size, dtype=np.int64)
     point[where] = right
     return point
@@ -73,33 +47,27 @@ def _placed(where: IntArray, right: IntArray) -> IntArray:
 
 # Hundreds of places ------------------------------------------------------------------------------------
 
-_SWITCHES = 200
-
-
-def _hidden_ring(number: int) -> tuple[IntArray, FloatArray]:
-    """Which switch is where on a ring, and what three neighbours add by their positions."""
-    rng = np.random.default_rng([number, 62])
-    order = rng.permutation(_SWITCHES)
-    tables = rng.normal(size=(_SWITCHES, 2, 1, 1)) + 0.7 * rng.normal(size=(_SWITCHES, 2, 2, 2))
-    return order, tables
+_SWITCHES, _CHECKS = 200, 100
 
 
 def switches(number: int) -> Instance:
     """200 switches: each adds something by itself, and together with two others on a hidden ring."""
-    order, tables = _hidden_ring(number)
-    places = np.arange(_SWITCHES)
+    rng = np.random.default_rng([number, 62])
+    order, places = rng.permutation(_SWITCHES), np.arange(_SWITCHES)
+    tables = rng.normal(size=(_SWITCHES, 2, 1, 1)) + 0.7 * rng.normal(size=(_SWITCHES, 2, 2, 2))
 
     def scores(points: IntArray) -> FloatArray:
         ring = points[:, order]
         following, second = (np.roll(ring, -shift, axis=1) for shift in (1, 2))
         return np.asarray(tables[places, ring, following, second].mean(axis=1))
 
-    return Instance(Places([2] * _SWITCHES), scores)
+    best = np.zeros(_SWITCHES, dtype=np.int64)
+    best[order] = _best_ring(tables)
+    return Instance(Places([2] * _SWITCHES), scores, best=best)
 
 
-def best_switches(number: int) -> IntArray:
+def _best_ring(tables: FloatArray) -> list[int]:
     """The best positions, by dynamic programming around the ring for each start of two switches."""
-    order, tables = _hidden_ring(number)
     found = []
     for first in range(4):
         a, b = divmod(first, 2)
@@ -117,32 +85,20 @@ def best_switches(number: int) -> IntArray:
         for before in reversed(came_from):
             ring.append(int(before[ring[-1], ring[-2]]))
         found.append((float(value.max()), ring[::-1]))
-    point = np.zeros(_SWITCHES, dtype=np.int64)
-    point[order] = max(found)[1]
-    return point
-
-
-_CHECKS = 100
-
-
-def _costs_and_risks(number: int) -> tuple[FloatArray, FloatArray]:
-    rng = np.random.default_rng([number, 63])
-    return rng.gamma(2.0, 5.0, size=_CHECKS), rng.beta(1.0, 40.0, size=_CHECKS)
+    return max(found)[1]
 
 
 def checks(number: int) -> Instance:
-    """100 checks one after the other until one fails: the expected cost, negative."""
-    costs, risks = _costs_and_risks(number)
+    """100 checks one after the other until one fails: the expected cost, negative.
+
+    The best order is by cost per risk: exchanging two neighbours that are not in this order never costs more.
+    """
+    rng = np.random.default_rng([number, 63])
+    costs, risks = rng.gamma(2.0, 5.0, size=_CHECKS), rng.beta(1.0, 40.0, size=_CHECKS)
     passes = 1.0 - risks
 
     def scores(points: IntArray) -> FloatArray:
         reached = np.cumprod(passes[points], axis=1) / passes[points]
         return np.asarray(-np.sum(reached * costs[points], axis=1))
 
-    return Instance(Order(_CHECKS), scores)
-
-
-def best_checks(number: int) -> IntArray:
-    """By cost per risk: exchanging two neighbours that are not in this order never costs more."""
-    costs, risks = _costs_and_risks(number)
-    return np.argsort(costs / risks)
+    return Instance(Order(_CHECKS), scores, best=np.argsort(costs / risks))

@@ -24,7 +24,7 @@ def landscape(number: int) -> Instance:
 
 def autocorrelation(number: int) -> Instance:
     """50 signs with low autocorrelation: Golay's merit factor. There is one instance."""
-    return merit_factor(50)
+    return merit_factor(50)._replace(best=np.array([int(sign) for sign in _LABS]))
 
 
 def merit_factor(length: int) -> Instance:
@@ -40,25 +40,19 @@ def merit_factor(length: int) -> Instance:
     return Instance(Letters(length, 2), scores)
 
 
-def best_autocorrelation(number: int) -> IntArray:
-    """A sequence with the proven optimum."""
-    return np.array([int(sign) for sign in _LABS])
-
-
-def _hidden_motifs(number: int) -> tuple[IntArray, IntArray]:
-    """The letters of every motif, and how far each is from the first."""
-    rng = np.random.default_rng([number, 32])
-    letters = rng.integers(4, size=(3, 5))
-    gaps = rng.multinomial(1, [1 / 4] * 4, size=3) + 1
-    return letters, np.concatenate([np.zeros((3, 1), dtype=np.int64), np.cumsum(gaps, axis=1)], axis=1)
-
-
 def motifs(number: int) -> Instance:
     """Three motifs of five letters with a gap, anywhere in a word of 20: mean squared share that fits.
 
     There is room for all three side by side, so the best word scores 1.
     """
-    letters, offsets = _hidden_motifs(number)
+    rng = np.random.default_rng([number, 32])
+    letters = rng.integers(4, size=(3, 5))
+    gaps = rng.multinomial(1, [1 / 4] * 4, size=3) + 1
+    offsets = np.concatenate([np.zeros((3, 1), dtype=np.int64), np.cumsum(gaps, axis=1)], axis=1)
+    best, start = np.zeros(20, dtype=np.int64), 0
+    for motif, offset in zip(letters, offsets, strict=True):
+        best[start + offset] = motif
+        start += int(offset[-1]) + 1
 
     def scores(points: IntArray) -> FloatArray:
         found = np.zeros(len(points))
@@ -68,16 +62,7 @@ def motifs(number: int) -> Instance:
             found += fits**2 / 3.0
         return found
 
-    return Instance(Letters(20, 4), scores)
-
-
-def best_motifs(number: int) -> IntArray:
-    """The three motifs side by side."""
-    word, start = np.zeros(20, dtype=np.int64), 0
-    for letters, offsets in zip(*_hidden_motifs(number), strict=True):
-        word[start + offsets] = letters
-        start += int(offsets[-1]) + 1
-    return word
+    return Instance(Letters(20, 4), scores, best=best)
 
 
 def folding(number: int) -> Instance:
