@@ -6,23 +6,29 @@ import joblib
 import numpy as np
 import pandas as pd
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 from sklearn.datasets import load_wine
 from sklearn.feature_selection import SelectKBest, f_regression
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics import check_scoring
-from sklearn.model_selection import KFold, TimeSeriesSplit, cross_val_score
+from sklearn.model_selection import KFold, cross_val_score
 from sklearn.tree import DecisionTreeClassifier
 
 from dagsearch.covariances import Relevance, SetKernel
 from dagsearch.problems import Subsets
 from dagsearch.selection.columns import ColumnSubsets
-from dagsearch.selection.estimate import coarser, estimate, inner_folds, is_better, score_deviation
+from dagsearch.selection.estimate import (
+    estimate,
+    is_better,
+    optimism_of_choice,
+    optimism_of_rankings,
+    score_deviation,
+)
 from dagsearch.selection.leaders import standard_error, within_one_error
 from dagsearch.selection.rankings import first_subsets, ranked
 from dagsearch.selection.record import Scored
 from dagsearch.selection.run import SelectionRun
-from dagsearch.selection.scoring import heldout_interval, score_bounds
+from dagsearch.selection.scoring import SubsetScorer, heldout_interval, score_bounds
 from dagsearch.sklearn import DAGSearchSelector
 
 RNG = np.random.default_rng(0)
@@ -82,7 +88,7 @@ def test_first_subsets_can_be_chosen_and_differ(problem):
     found = first_subsets(ranked(X, Y, False), problem, 100)
     assert len(found) == len(set(found)) >= 1
     for subset in found:
-        problem.path_to(subset)  # raises otherwise
+        problem.problem.path_to(subset)  # raises otherwise
 
 
 def test_a_small_budget_leaves_room_for_the_search():
@@ -280,35 +286,39 @@ def test_evidence_against_no_features_adds_up():
     assert is_better([]) is None
 
 
-def test_many_folds_are_left_out_a_fifth_at_a_time():
-    splits = list(KFold(40).split(X[:40]))
-    outer = coarser(splits, 5)
-    assert [len(test) for _, test in outer] == [8] * 5
-    for train, test in outer:
-        assert_array_equal(np.sort(np.concatenate([train, test])), np.arange(40))
-    assert coarser(splits[:3], 5)[1][1].tolist() == splits[1][1].tolist()
+def test_the_best_of_many_equal_subsets_is_too_high_by_what_it_is_ahead():
+    draws = np.random.default_rng(0).normal(size=(50, 200, 5))
+    wanted = np.mean([scores.mean(axis=1).max() for scores in draws])
+    assert np.mean([optimism_of_choice(scores) for scores in draws]) == pytest.approx(wanted, rel=0.15)
+    assert optimism_of_choice(np.array([[0.9, 0.8, 0.9], [0.1, 0.2, 0.1]])) == 0.0
 
 
-def test_inner_folds_keep_away_from_the_rows_that_judge():
-    outer = list(KFold(4).split(X))
-    for number, (train, test) in enumerate(outer):
-        inside = inner_folds(outer, number)
-        assert len(inside) == 3
-        for own_train, own_test in inside:
-            assert not {*own_train} & ({*own_test} | {*test})
-            assert {*own_test} <= {*train}
-    timed = list(TimeSeriesSplit(4).split(X))
-    for train, test in inner_folds(timed, 3):
-        assert train.max() < test.min() <= timed[3][0].max()
+def test_rankings_are_repeated_without_the_rows_that_judge():
+    """What they suggest without a fold is scored on it; the same again needs no fit."""
+    splits = list(KFold(40).split(X))
+    score = SubsetScorer(
+        Ridge(), check_scoring(Ridge(), scoring="neg_mean_squared_error"), X, Y, splits, {}, {}
+    )
+    asked = []
+
+    def suggest(rows):
+        asked.append(rows)
+        return [(0, 3, 5), (0, 3, 5) if len(rows) == 80 else (1, 2)]
+
+    scored = {(0, 3, 5): score((0, 3, 5)).scores}
+    found = optimism_of_rankings(score, suggest, scored, None)
+    assert found.fits == len(asked) - 1 == 10  # not one for each of 40 folds
+    numbers = [number for rows in asked[1:] for number, (train, _) in enumerate(splits) if rows is train]
+    worse = np.mean([scored[0, 3, 5][number] - score.on_fold((1, 2), number) for number in numbers])
+    assert found.optimism == pytest.approx(worse / 2.0)
 
 
-def test_the_estimate_costs_a_fifth_of_the_search_or_so_and_is_not_paid_for_twice(tmp_path):
+def test_the_estimate_is_not_paid_for_twice(tmp_path):
     first = selector(storage=tmp_path / "run.db", budget=30, cv=5).fit(X, Y)
-    assert 0 < first._run.nested.fits <= 5 * (4 * 2 + 1)
-    assert selector(budget=100, cv=5).fit(X, Y)._run.nested.fits <= 165
+    assert 0 < first._run.repeated.fits <= 5 * 4
     again = selector(storage=tmp_path / "run.db", budget=30, cv=5)
     again.fit(X, Y)
-    assert again._run.nested == first._run.nested
+    assert again._run.repeated == first._run.repeated
     assert again.score_interval_ == first.score_interval_
 
 

@@ -49,6 +49,10 @@ class Features:
         """Names of columns, or their numbers if they have no names."""
         return tuple(int(column) if self.names is None else self.names[column] for column in columns)
 
+    def text(self, columns: Iterable[int]) -> str:
+        """Names of the columns of one choice, as text."""
+        return " + ".join(map(str, self.labels(columns)))
+
     def columns(self, argument: str, given: Any) -> list[int]:
         """Column numbers of features that an argument gives by number, name or mask."""
         if given is None:
