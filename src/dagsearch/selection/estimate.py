@@ -155,9 +155,8 @@ def score_deviation(
     bounds : tuple of (float, float)
         Smallest and largest value of a score.
     """
-    folds = len(scores)
-    error = standard_error(scores, folds)
-    if others is not None and len(others) and folds > 1:
-        typical = float(np.median([standard_error(other, folds) for other in others]))
+    error = standard_error(scores)
+    if others is not None and len(others) and len(scores) > 1:
+        typical = float(np.median([standard_error(other) for other in others]))
         error = float(np.sqrt((error**2 + typical**2) / 2.0))
     return max(error, least_deviation(float(scores.mean()), rows, bounds))

@@ -20,8 +20,8 @@ def identity_of(*things: Any) -> str:
         return str(joblib.hash(things))
     except Exception as error:  # of pickle, in many kinds
         raise StorageError(
-            "storage: a part of the estimator or the scoring cannot be told from others of its kind, so a run "
-            f"might mix scores ({error}). Use functions and objects that can be pickled, or no storage"
+            "storage: a part of the estimator or the scoring cannot be told from others of its kind, so a "
+            f"run might mix scores ({error}). Use functions and objects that can be pickled, or no storage"
         ) from error
 
 

@@ -1,6 +1,6 @@
 """What ``fit`` is about to do: its arguments, checked, and what one look at the table suggests."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -31,28 +31,14 @@ if TYPE_CHECKING:
     from dagsearch.selection.selector import DAGSearchSelector
 
 
-class Table:
-    """The columns and what is to be predicted, for rankings of the columns."""
-
-    def __init__(self, data: Any, target: Any, counted: IntArray, classification: bool) -> None:
-        self.data, self.target, self._counted = data, target, counted
-        self._classification = classification
-
-    def ranked(self, rows: IntArray) -> Rankings | None:
-        """Rank the columns by these rows, without those whose weight is 0."""
-        rows = np.intersect1d(rows, self._counted)
-        target = None if self.target is None else _safe_indexing(self.target, rows)
-        return ranked(_safe_indexing(self.data, rows), target, self._classification)
-
-
 @dataclass(frozen=True)
 class Plan:
     """A selection that can begin: nothing the user gave is unchecked, and nothing has been scored."""
 
     features: Features
     """Number and names of the columns."""
-    table: Table
-    """Ranks the columns."""
+    ranked: Callable[[IntArray], Rankings | None]
+    """Ranks the columns by some rows; ``None`` without a target."""
     problem: ColumnSubsets
     """The subsets that can be chosen."""
     score: SubsetScorer
@@ -68,7 +54,7 @@ class Plan:
 
     def suggest(self, rows: IntArray) -> list[Columns] | None:
         """What rankings of these rows would choose; ``None`` without a target."""
-        rankings = self.table.ranked(rows)
+        rankings = self.ranked(rows)
         if rankings is None:
             return None
         return [self.problem.columns_of(leaf) for leaf in suggestions(rankings, self.problem)]
@@ -85,15 +71,21 @@ def plan_of(selector: "DAGSearchSelector", data: Any, target: Any, params: Mappi
     fitting, judging = routed.estimator.fit, routed.scorer.score
     features = selector._features()
     rows = int(data.shape[0])
-    table = Table(data, target, rows_that_count(rows, fitting), is_classifier(estimator))
-    rankings = table.ranked(np.arange(rows))
+    counted = rows_that_count(rows, fitting)
+
+    def ranked_by(some: IntArray) -> Rankings | None:
+        some = np.intersect1d(some, counted)
+        aim = None if target is None else _safe_indexing(target, some)
+        return ranked(_safe_indexing(data, some), aim, is_classifier(estimator))
+
+    rankings = ranked_by(np.arange(rows))
     limits = selector.n_features_to_select, selector.fixed, selector.forbidden, selector.groups
     problem = subset_problem(features, *limits, rankings)
     columns = sorted(problem.fixed), list(problem.choices.values())
     depends_on = (target, fitting, columns), splits, estimator, selector.scoring
     return Plan(
         features=features,
-        table=table,
+        ranked=ranked_by,
         problem=problem,
         score=SubsetScorer(
             clone(estimator), scoring, data, target, splits, fitting, judging, selector._silent

@@ -192,7 +192,7 @@ def _features(
     scored_in = np.zeros(len(names), dtype=np.int64)
     for entry in record.entries:
         scored_in[list(entry.scored.columns)] += 1
-    error = standard_error(chosen.scores, record.folds)
+    error = standard_error(chosen.scores)
     worth, ends = found["importances_"], found["importance_intervals_"]
     return [
         {

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from dagsearch.methods import default_initial
 from dagsearch.run.stopping import Stop
 from dagsearch.search import Search
-from dagsearch.selection.arguments import Features, checked_scorer, warn_small_budget
+from dagsearch.selection.arguments import Features, checked_scorer
 from dagsearch.selection.findings import findings_of
 from dagsearch.selection.leaders import Choice, choose
 from dagsearch.selection.plan import Plan, plan_of
@@ -199,7 +199,6 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
             On Ctrl-C. If at least one subset was scored by then, the selector is fitted with what was found.
         """
         plan = plan_of(self, X, y, params)
-        warn_small_budget(plan.budget)
         self._run = run = self._begin(plan)
         try:
             pool = BatchPool(plan.score, plan.problem.columns_of, self.n_jobs)
