@@ -1,7 +1,6 @@
 """``dagsearch select``."""
 
 import argparse
-import csv
 import json
 import re
 import signal
@@ -492,29 +491,6 @@ def test_a_reader_that_has_had_enough_loses_no_files(folder):
     assert process.returncode == 141
     assert b"Traceback" not in err
     assert (folder / "out" / "report.html").exists()
-
-
-def test_spreadsheets_find_no_formulas(select, folder):
-    (folder / "rude.py").write_text(
-        "from sklearn.linear_model import Ridge\n"
-        "class Rude(Ridge):\n"
-        "    def fit(self, X, y):\n"
-        "        if X.shape[1] == 2 and X[0, 0] < 0: raise type('=cmd', (Exception,), {})('x')\n"
-        "        return super().fit(X, y)\n"
-    )
-    table = example().rename(columns={"a": "=cmd|' /C calc'!A0", "b": "@sum(1)", "c": "+1", "d": "-1"})
-    table.to_csv("formulas.csv", index=False)
-    given = ["--estimator", "rude.Rude", "--forbidden", "kind", "colour", "flag", "--out", "out"]
-    assert select(*given, data="formulas.csv", budget="20")[0] == 0
-    with (folder / "out" / "history.csv").open(newline="", encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
-    cells = [cell for row in rows for name, cell in row.items() if name in ("failure", "features")]
-    assert not any(cell.startswith(("=", "+", "-", "@")) for cell in cells)
-    assert any(cell.startswith("'=cmd: x") for cell in cells)
-    assert not any('"=' in row["features"] or '"@' in row["features"] for row in rows)
-    assert [json.loads(row["features"]) for row in rows] == [
-        entry["features"] for entry in result()["history"]
-    ]
 
 
 def test_files_beside_the_table_replace_no_installed_module(select, folder):
