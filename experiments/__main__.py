@@ -64,6 +64,7 @@ _BENCHMARKS = {
 }
 _TRUTH = {
     "search": Experiment("truth.search:run", "intervals of searches, on problems that nothing was fitted on"),
+    "causes": Experiment("truth.causes:run", "whether causes come first, on ten tables where they are known"),
     "selection": Experiment("truth.selection:run", "scores of the selector on 14 real tables ('.[truth]')"),
 }
 _GALLERY = {

@@ -108,7 +108,7 @@ def _ours(part: Round, budget: int) -> Answer:
     folds = kind(FOLDS, shuffle=True, random_state=part.seed)
     settings: dict[str, Any] = {"n_features_to_select": part.k, "cv": folds, "random_state": part.seed}
     selector = DAGSearchSelector(part.estimator, budget=budget, **settings).fit(part.data, part.target)
-    extra = 0 if selector._run.nested is None else selector._run.nested.fits
+    extra = 0 if selector._run.repeated is None else selector._run.repeated.fits
     fits = FOLDS * len(selector.history_["features"]) + extra
     return np.flatnonzero(selector.support_).tolist(), fits
 

@@ -18,8 +18,7 @@ from sklearn.feature_selection import f_classif, f_regression
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import KFold, StratifiedKFold, train_test_split
 
-from dagsearch.selection.estimate import baseline_score
-from dagsearch.selection.scoring import heldout_interval
+from dagsearch.selection.scoring import baseline_score, heldout_interval
 from dagsearch.sklearn import DAGSearchSelector
 from experiments.harness.csv_files import read_csv, write_csv
 from experiments.harness.markdown import aligned
@@ -133,7 +132,7 @@ def measured(table: RealTable, name: str, split: int, size: str, budget: int) ->
         held(np.arange(data.shape[1]))[0],
         held(np.argsort(-strength, kind="stable")[:chosen])[0],
         len(selector.history_["features"]),
-        0 if selector._run.nested is None else selector._run.nested.fits,
+        0 if selector._run.repeated is None else selector._run.repeated.fits,
     )
     chances = zip(selector.inclusion_probability_, selector.support_, strict=True)
     stated = [Stated(name, split, size, i, float(p), int(taken)) for i, (p, taken) in enumerate(chances)]

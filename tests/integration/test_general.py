@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from experiments.general.parameters import Scale
 from threadpoolctl import threadpool_limits
 
 import dagsearch as ds
@@ -14,7 +15,6 @@ from experiments.__main__ import main
 from experiments.general import methods, optima, page, process, settings
 from experiments.general.measures import ALL, FOUND, RELABELLED, STANDARD, Measures
 from experiments.general.methods import METHODS, OURS
-from experiments.general.parameters import Scale
 from experiments.general.peers import evaluations
 from experiments.general.problems import KINDS, TASKS, Instance, Task
 from experiments.general.problems.base import relabelled

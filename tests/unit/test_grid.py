@@ -19,7 +19,7 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import check_estimator
 
 from dagsearch import StorageError
-from dagsearch.selection.grid import GridProblem, nearest
+from dagsearch.selection.grid import GridProblem
 from dagsearch.sklearn import DAGSearchCV
 
 X, Y = make_classification(60, 6, n_informative=3, random_state=0)
@@ -151,7 +151,8 @@ def test_the_candidates_nearest_to_the_present_parameters_come_first():
         {"model": [SVC(C=100)], "model__C": powers, "model__gamma": [*powers, "scale"]},
         {"model": [LogisticRegression()], "model__C": powers, "pca__n_components": [1, 2, 3]},
     ]
-    first, *others = nearest(grids, PIPELINE)
+    problem = GridProblem(grids)
+    first, *others = map(problem.candidate, problem.nearest(PIPELINE))
     assert first == {"model": grids[2]["model"][0], "model__C": 1, "pca__n_components": 2}
     assert {"model": grids[1]["model"][0], "model__C": 100, "model__gamma": "scale"} in others
     search = DAGSearchCV(LogisticRegression(C=0.1), {"C": powers}, n_iter=2, random_state=0).fit(X, Y)

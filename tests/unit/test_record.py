@@ -26,7 +26,7 @@ def selection(found):
     entries = [(*one.scored._replace(scores=one.scored.scores.tolist()), one.best) for one in found.entries]
     told = [(parts_of(one, found), one.reward) for one in found.told]  # leaves are encoded by the problem
     about = found.labels, found.rows, found.folds, found.digest, found.best
-    return repr((entries, found.nested, told, about))
+    return repr((entries, found.repeated, told, about))
 
 
 @pytest.mark.filterwarnings("ignore:.*could not be scored")
@@ -39,14 +39,14 @@ def test_a_selection_reads_from_its_run_what_it_had_recorded_itself(tmp_path):
     assert selection(read) == selection(own)
     assert {one.scored.failure for one in read.failed()} == {"ValueError: not two"}
     assert all(np.isnan(one.scored.scores).all() and len(one.scored.scores) == 5 for one in read.failed())
-    assert len(read.nested) > 0
+    assert len(read.repeated) > 0
     assert len(read.successes()) + len(read.failed()) == len(read.entries) == 24
 
 
 def test_a_note_that_is_not_of_a_selection_means_nothing(tmp_path):
     path = tmp_path / "run.db"
     search = ds.Search.default(ds.problems.Subsets(6, 2, reward=sum), seed=0, storage=path)
-    for note in ({"features": ["a"], "data": "x"}, {"columns": 3}, {"belief": 1}, {"nested": None}):
+    for note in ({"features": ["a"], "data": "x"}, {"columns": 3}, {"belief": 1}, {"repeated": None}):
         search.note(note)
     search.run(4)
     search.close()

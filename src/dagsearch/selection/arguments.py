@@ -32,8 +32,6 @@ MOST_CANDIDATES = 1000
 _MOST_OPEN = 20
 # Number of rows that correlations between features are computed from.
 _ALIKE_ROWS = 5000
-# With fewer scores, the search has nothing to learn from.
-_MIN_BUDGET = 5
 
 
 @dataclass(frozen=True)
@@ -48,6 +46,10 @@ class Features:
     def labels(self, columns: Iterable[int]) -> tuple[Any, ...]:
         """Names of columns, or their numbers if they have no names."""
         return tuple(int(column) if self.names is None else self.names[column] for column in columns)
+
+    def text(self, columns: Iterable[int]) -> str:
+        """Names of the columns of one choice, as text."""
+        return " + ".join(map(str, self.labels(columns)))
 
     def columns(self, argument: str, given: Any) -> list[int]:
         """Column numbers of features that an argument gives by number, name or mask."""
@@ -118,16 +120,6 @@ def checked_budget(budget: Any) -> int:
             f"budget must be a positive whole number of subsets, at most {LARGEST_WHOLE}, got {shown(budget)}"
         )
     return int(budget)
-
-
-def warn_small_budget(budget: int) -> None:
-    """Warn of a budget that is too small for the search to learn from; to be called by ``fit`` itself."""
-    if budget < _MIN_BUDGET:
-        warnings.warn(
-            f"a budget of {budget} subsets is too small to learn from: the result is little better than "
-            f"random; use at least {4 * _MIN_BUDGET}, or better, 10 per feature to select",
-            stacklevel=3,  # points to the call of fit
-        )
 
 
 def subset_problem(

@@ -48,7 +48,7 @@ def findings_of(run: SelectionRun, choice: Choice, features: Features) -> dict[s
         "expected_score_": expected.score,
         "score_interval_": expected.interval,
         "optimism_": expected.optimism,
-        "baseline_score_": expected.baseline,
+        "baseline_score_": run.baseline,
         "importances_": worth,
         "importance_intervals_": found[:, 1:3],
         "inclusion_probability_": probability,
@@ -69,7 +69,7 @@ def feature_importances(run: SelectionRun) -> FloatArray:
     features of a group have that of the group.
     """
     problem, record = run.problem, run.record
-    members = [sorted(one) for one in problem.choices.values()]
+    members = [list(one) for one in problem.choices.values()]
     scored = [entry.scored for entry in record.successes()]
     subsets = np.zeros((len(scored), problem.columns), dtype=bool)
     for row, one in zip(subsets, scored, strict=True):
@@ -98,7 +98,7 @@ def neighbours(has: BoolArray, rewards: FloatArray, problem: ColumnSubsets) -> B
     best = has[np.argsort(-rewards, kind="stable")[:_BEST]]
     changed = [_swapped(row, rng) for row in best]
     rows = best[rng.integers(len(best), size=_FAR)]
-    sizes = np.where(rng.random(_FAR) < 0.5, rows.sum(axis=1), rng.choice(problem.sizes, _FAR))
+    sizes = np.where(rng.random(_FAR) < 0.5, rows.sum(axis=1), rng.choice(problem.problem.sizes, _FAR))
     kept = rows & (rng.random(rows.shape) < rng.random((_FAR, 1)))
     places = np.argsort(np.argsort(rng.random(rows.shape) - kept, axis=1), axis=1)  # those kept come first
     changed.append(places < sizes[:, None])
@@ -123,7 +123,7 @@ def _swapped(row: BoolArray, rng: np.random.Generator) -> BoolArray:
 
 def _screened(run: SelectionRun, features: Features) -> list[str]:
     """A note if only a part of the features was searched."""
-    searched = len(frozenset[int]().union(*run.problem.choices.values()))
+    searched = sum(map(len, run.problem.choices.values()))
     if features.count <= MOST_CANDIDATES or searched > MOST_CANDIDATES:
         return []
     return [f"only the {searched:,} most relevant of {features.count:,} features were searched"]

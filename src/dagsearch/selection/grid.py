@@ -68,13 +68,14 @@ class GridProblem(Choices):
     """
 
     def __init__(self, grids: Sequence[Mapping[str, Sequence[Any]]], digest: str = "") -> None:
-        self._digest, self._candidates = digest, ParameterGrid(grids)
+        self._digest = digest
+        self._known: dict[str, dict[str, Hashable]] = {name: {} for grid in grids for name in grid}
         self._value: dict[tuple[str, Hashable], Any] = {}
-        self._known: dict[str, dict[Hashable, Hashable]] = {name: {} for grid in grids for name in grid}
-        self._grids = [
+        self.options = [
             {name: tuple(dict.fromkeys(self._option(name, value) for value in grid[name])) for name in grid}
             for grid in grids
         ]
+        """The options of every dict."""
         # What many dicts have comes first, and what distinguishes them before what has many values.
         self._order = sorted(
             self._known,
@@ -82,20 +83,23 @@ class GridProblem(Choices):
         )
         conditional = len(grids) > 1
         super().__init__(
-            {name: self._after(name) if conditional else self._grids[0][name] for name in self._order}
+            {name: self._after(name) if conditional else self.options[0][name] for name in self._order}
         )
 
     def _option(self, name: str, given: Any) -> Hashable:
         """What stands for a value: itself if it is a number or text, else a text of its own."""
-        known, key = self._known[name], _identity(given)
+        known, value = self._known[name], given.item() if isinstance(given, np.generic) else given
+        try:
+            key = identity_of(value)  # which tells 1 from 1.0 and from True
+        except StorageError:
+            key = f"object {id(value)}"
         if key not in known:
-            value = given.item() if isinstance(given, np.generic) else given
-            text, taken = without_addresses(shown(value)), {_NOT_SET, *known.values()}
             is_plain = isinstance(value, str) or (_is_number(value) and math.isfinite(value))
-            numbered = (f"{text} ({number})" for number in range(2, len(taken) + 3))
-            options = chain([value] if is_plain else [], [text], numbered)
-            known[key] = next(option for option in options if option not in taken)
-            self._value[name, known[key]] = given
+            option = value if is_plain else without_addresses(shown(value))
+            while option in (_NOT_SET, *known.values()):
+                option = f"{option} (another)"
+            known[key] = option
+            self._value[name, option] = given
         return known[key]
 
     def _after(self, name: str) -> OptionsOf:
@@ -106,7 +110,7 @@ class GridProblem(Choices):
         def options(chosen: Chosen) -> tuple[Hashable, ...] | None:
             fitting = [
                 grid
-                for grid in self._grids
+                for grid in self.options
                 if all(chosen.get(other, _NOT_SET) in grid.get(other, (_NOT_SET,)) for other in before)
             ]
             found = tuple(dict.fromkeys(one for grid in fitting for one in grid.get(name, (_NOT_SET,))))
@@ -118,10 +122,30 @@ class GridProblem(Choices):
         """The values that a leaf stands for, in the order of ``ParameterGrid``."""
         return {name: self._value[name, leaf[name]] for name in sorted(leaf) if leaf[name] != _NOT_SET}
 
-    def leaf_with(self, candidate: Candidate) -> Chosen:
-        """The leaf that stands for these values."""
-        chosen = {name: self._option(name, value) for name, value in candidate.items()}
-        return Chosen(self._walked(lambda name, options: chosen.get(name, _NOT_SET)))
+    def leaf_with(self, options: Mapping[str, Hashable]) -> Chosen:
+        """The leaf with these options; parameters that they lack are not set."""
+        return Chosen(self._walked(lambda name, _: options.get(name, _NOT_SET)))
+
+    def nearest(self, estimator: Any) -> list[Chosen]:
+        """Of every dict the candidate nearest to the parameters that the estimator and its steps have.
+
+        Grids are built around these. The nearest one of all comes first.
+        """
+        present, found = estimator.get_params(), list[tuple[float, Chosen]]()
+        for grid in self.options:
+            chosen, far = dict[str, Hashable](), 0.0
+            for name in sorted(grid):  # a step before its parameters
+                step, _, parameter = name.rpartition("__")
+                own = self._value[step, chosen[step]] if step in chosen else None
+                of_step = own.get_params() if isinstance(own, BaseEstimator) else {}
+                distances = _distances(
+                    [self._value[name, option] for option in grid[name]],
+                    of_step.get(parameter, present.get(name)),
+                )
+                chosen[name] = grid[name][int(distances.argmin())]
+                far += float(distances.min())
+            found.append((far, self.leaf_with(chosen)))
+        return [leaf for _, leaf in sorted(found, key=itemgetter(0))]
 
     @property
     def coding(self) -> Coding:
@@ -130,9 +154,10 @@ class GridProblem(Choices):
 
     @cached_property
     def _every(self) -> IntArray | None:
-        if len(self._grids) == 1 or len(self._candidates) > _MOST_COMPARED:
+        candidates = ParameterGrid(self.options)
+        if len(self.options) == 1 or len(candidates) > _MOST_COMPARED:
             return None
-        leaves = dict.fromkeys(map(self.leaf_with, self._candidates))
+        leaves = dict.fromkeys(map(self.leaf_with, candidates))
         for leaf in leaves:
             self._seen.learn(leaf)
         return super().coding.codes(list(leaves))
@@ -142,35 +167,8 @@ class GridProblem(Choices):
         return f"{super().identity()} {self._digest}"
 
 
-def _identity(value: Any) -> Hashable:
-    """Equal for values that cannot be told apart: 1, 1.0 and True can."""
-    try:
-        return identity_of(value.item() if isinstance(value, np.generic) else value)
-    except StorageError:  # it can be told from others only by its place in memory
-        return id(value)
-
-
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def nearest(grids: Sequence[Mapping[str, Sequence[Any]]], estimator: Any) -> list[Candidate]:
-    """Of every dict the candidate nearest to the parameters that the estimator and its steps have.
-
-    Grids are built around these. The nearest one of all comes first.
-    """
-    present, found = estimator.get_params(), list[tuple[float, Candidate]]()
-    for grid in grids:
-        candidate, far = Candidate(), 0.0
-        for name in sorted(grid):  # a step before its parameters
-            step, _, parameter = name.rpartition("__")
-            own = candidate.get(step)
-            of_step = own.get_params() if isinstance(own, BaseEstimator) else {}
-            distances = _distances(grid[name], of_step.get(parameter, present.get(name)))
-            candidate[name] = grid[name][int(distances.argmin())]
-            far += float(distances.min())
-        found.append((far, candidate))
-    return [candidate for _, candidate in sorted(found, key=itemgetter(0))]
 
 
 def _distances(values: Sequence[Any], present: Any) -> FloatArray:
@@ -184,7 +182,7 @@ def _distances(values: Sequence[Any], present: Any) -> FloatArray:
     place = np.interp(present, numbers, range(len(numbers))) if known else last / 2
 
     def distance(value: Any) -> float:
-        if _identity(value) == _identity(present):
+        if repr(value) == repr(present):
             return 0.0
         if not _is_number(value):
             return 0.5 if type(value) is type(present) else 1.0
@@ -456,12 +454,12 @@ class DAGSearchCV(BaseSearchCV):  # type: ignore[misc]
         if self.storage is not None and has_begun(self.storage, self.name):
             return Search.resume(self.storage, problem, name=self.name)
         random = check_random_state(self.random_state)
-        seed, grid = int(random.randint(2**31)), ParameterGrid(self.param_grid)
-        others = sample_without_replacement(len(grid), min(_RANDOM, len(grid)), random_state=random)
-        own = nearest(grid.param_grid, self.estimator)[: max(1, self.n_iter // 3)]
-        first = [*own, *(grid[place] for place in others)][: self.n_iter]
+        seed, every = int(random.randint(2**31)), ParameterGrid(problem.options)
+        others = sample_without_replacement(len(every), min(_RANDOM, len(every)), random_state=random)
+        own = problem.nearest(self.estimator)[: max(1, self.n_iter // 3)]
+        first = [*own, *(problem.leaf_with(every[place]) for place in others)][: self.n_iter]
         search = Search.default(problem, initial=0, seed=seed, storage=self.storage, name=self.name)
-        for leaf in dict.fromkeys(map(problem.leaf_with, first)):
+        for leaf in dict.fromkeys(first):
             search.data.offered.append(search.propose(leaf))
         return search
 

@@ -42,7 +42,8 @@ def selection_view(report: Mapping[str, Any]) -> dict[str, Any]:
     data = " → ".join(str(settings[name]) for name in ("data", "target") if settings.get(name) is not None)
     return {
         **view,
-        **_numbered(view, report),
+        "history": [_point(entry) for entry in report["history"] if entry["score"] is not None],
+        "forecast": [{**point, "step": point["step"] + result["failed"]} for point in view["forecast"]],
         "source": [part for part in ("Feature selection", data, report["question"]) if part],
         "sentence": report["headline"],
         "words": {**SELECTION_WORDS, "best": "chosen subset"},
@@ -76,21 +77,10 @@ def _record(report: Mapping[str, Any]) -> Record:
     return record
 
 
-def _numbered(view: Mapping[str, Any], report: Mapping[str, Any]) -> dict[str, Any]:
-    """The points of the curve by number of the subset: failures count, too."""
-    told = [entry for entry in report["history"] if entry["score"] is not None]
-    failed = len(report["history"]) - len(told)
-    return {
-        "history": [
-            {
-                **point,
-                "step": told[point["step"] - 1]["step"],
-                "deviation": told[point["step"] - 1]["deviation"],
-            }
-            for point in view["history"]
-        ],
-        "forecast": [{**point, "step": point["step"] + failed} for point in view["forecast"]],
-    }
+def _point(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """A point of the curve, by number of the subset: failures count, too."""
+    names = ("step", "best", "deviation", "seconds", "predicted")
+    return {"reward": entry["score"], "leaf": entry["features"], **{name: entry[name] for name in names}}
 
 
 def _effects(report: Mapping[str, Any]) -> list[dict[str, Any]]:

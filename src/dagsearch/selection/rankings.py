@@ -205,20 +205,11 @@ def candidates(rankings: Rankings, choices: Sequence[int], count: int) -> set[in
     return set(list(dict.fromkeys(np.stack(orders, axis=1).ravel().tolist()))[:count])
 
 
-def first_subsets(rankings: Rankings, problem: ColumnSubsets, budget: int) -> list[Subset]:
-    """What the rankings and their mean would choose, each subset once.
+def suggestions(rankings: Rankings, problem: ColumnSubsets) -> list[Subset]:
+    """What the rankings and their mean would choose, as leaves of the problem; some may be equal.
 
     The first is the choice of ``SelectKBest``. If several sizes are allowed, the largest, the smallest and
     some in between are tried.
-
-    Parameters
-    ----------
-    rankings : Rankings
-        Relevance of the columns.
-    problem : ColumnSubsets
-        The subsets that may be chosen.
-    budget : int
-        Number of subsets that will be scored; the first ones take a third of it at most.
     """
     # The lasso's path ends early where nothing is left to explain; the mean ranking goes on.
     scores = [
@@ -227,32 +218,26 @@ def first_subsets(rankings: Rankings, problem: ColumnSubsets, budget: int) -> li
         rankings.relevance,
         rankings.trees,
     ]
-    orders = [np.argsort(-one, kind="stable") for one in scores]
-    found: dict[Subset, None] = {}
-    sizes = _sizes(problem.sizes)
-    for size in sizes:
-        for order in orders if size == sizes[0] else orders[1:3]:
-            found.setdefault(best_of(order, problem, size))
-    return list(found)[: max(1, int(_PART * budget))]
+    orders = [_choices_in_order(np.argsort(-one, kind="stable"), problem) for one in scores]
+    sizes = _sizes(problem.problem.sizes)
+    return [
+        frozenset(order[:size]) for size in sizes for order in (orders if size == sizes[0] else orders[1:3])
+    ]
+
+
+def first_subsets(rankings: Rankings, problem: ColumnSubsets, budget: int) -> list[Subset]:
+    """The suggestions, each once; a third of the budget at most."""
+    return list(dict.fromkeys(suggestions(rankings, problem)))[: max(1, int(_PART * budget))]
 
 
 def _sizes(allowed: range) -> list[int]:
     """Some of the allowed sizes, evenly spread on a logarithmic scale, the largest first."""
-    least, most = max(allowed[0], 1), max(allowed[-1], 1)
-    spread = np.geomspace(least, most, min(_MOST_SIZES, most - least + 1))
-    return sorted(
-        {round(float(size)) for size in spread if round(size) in allowed} or {allowed[-1]}, reverse=True
-    )
+    least = max(allowed[0], 1)
+    spread = np.geomspace(least, allowed[-1], min(_MOST_SIZES, allowed[-1] - least + 1))
+    return sorted({round(float(size)) for size in spread}, reverse=True)
 
 
-def best_of(order: IntArray, problem: ColumnSubsets, size: int) -> Subset:
-    """The subset of the first ``size`` choices by a ranking of the columns, with what is fixed."""
-    owner = {column: members for members in problem.choices.values() for column in members}
-    chosen: list[Subset] = []
-    for column in order.tolist():
-        if len(chosen) == size:
-            break
-        members = owner.get(column)
-        if members is not None and members not in chosen:
-            chosen.append(members)
-    return problem.fixed.union(*chosen)
+def _choices_in_order(order: IntArray, problem: ColumnSubsets) -> list[int]:
+    """The choices in the order in which their first columns come in a ranking of the columns."""
+    owner = {column: name for name, members in problem.choices.items() for column in members}
+    return list(dict.fromkeys(owner[column] for column in order.tolist() if column in owner))

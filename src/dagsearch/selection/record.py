@@ -60,8 +60,8 @@ class SelectionRecord(Record):
         super().__init__()
         self.entries: list[Entry] = []
         """The scored and the failed subsets, in order."""
-        self.nested: dict[int, tuple[float | None, int]] = {}
-        """Score of a selection that was repeated inside the folds and its fits, by subsets in each fold."""
+        self.repeated: dict[int, tuple[float | None, int]] = {}
+        """Optimism of rankings that were repeated inside the folds, and its fits, by number of subsets."""
 
     def note(self, note: Mapping[str, Any]) -> None:
         """Take the note of an event: the scores of a subset, or a nested selection."""
@@ -74,9 +74,9 @@ class SelectionRecord(Record):
             best = None if self.best is None else self.told[self.best].reward
             scored = Scored(tuple(note["columns"]), scores, note["score_time"], note["failure"])
             self.entries.append(Entry(scored, best, note["seconds"]))
-        if "nested" in note:
-            candidates, score, fits = note["nested"]
-            self.nested[candidates] = None if score is None else float(score), int(fits)
+        if "repeated" in note:
+            first, optimism, fits = note["repeated"]
+            self.repeated[first] = None if optimism is None else float(optimism), int(fits)
 
     def successes(self) -> Sequence[Entry]:
         """The entries with a score."""

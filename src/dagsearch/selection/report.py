@@ -18,8 +18,6 @@ from dagsearch.selection.record import Entry, Scored, SelectionRecord
 from dagsearch.selection.run import SelectionRun
 
 SCHEMA = 2
-# What a spreadsheet takes for the beginning of a formula.
-_FORMULA = "=+-@\t\r\n|%"
 # Number of subsets of one size from which on this size counts as searched.
 _SEARCHED = 5
 
@@ -76,8 +74,7 @@ class SelectionReport:
         comparisons: Sequence[Comparison],
         holdout: Holdout | None,
         remarks: tuple[Sequence[str], Sequence[str]],
-        code: str | None = None,
-        leaks: Sequence[str] = (),
+        leaks: Sequence[str],
     ) -> Self:
         """The report of a run that has ended.
 
@@ -88,7 +85,6 @@ class SelectionReport:
 
         names = [str(name) for name in names]
         record = run.record
-        best = list(choice.chosen.columns)
         failures = record.failure_message(names)
         content: dict[str, Any] = {
             "schema": SCHEMA,
@@ -115,7 +111,7 @@ class SelectionReport:
             ],
             "notes": list(remarks[0]),
             "warnings": [*remarks[1], *([] if failures is None else [failures]), *found["notes_"]],
-            "code": code or f"features = {[names[column] for column in best]!r}\nX[features]",
+            "code": f"features = {[names[column] for column in choice.chosen.columns]!r}\nX[features]",
         }
         content["result"]["signal"] = _signal(content)
         if content["result"]["signal"] is False:  # then the best subset is the best by chance
@@ -167,7 +163,7 @@ def _result(
         "expected_score": found["expected_score_"],
         "score_interval": list(found["score_interval_"]),
         "optimism": found["optimism_"],
-        "nested_fits": 0 if run.nested is None else run.nested.fits,
+        "extra_fits": 0 if run.repeated is None else run.repeated.fits,
         "baseline": found["baseline_score_"],
         "bounds": [_known(end) for end in run.bounds],
         "simpler": None
@@ -184,24 +180,10 @@ def _result(
 
 def _write_history(file: Any, history: Sequence[Mapping[str, Any]]) -> None:
     columns = ["step", "score", "best", "deviation", "seconds", "failure", "features"]
-    writer = csv.DictWriter(file, columns)
+    writer = csv.DictWriter(file, columns, extrasaction="ignore")
     writer.writeheader()
     for entry in history:
-        names = ", ".join(_inert_json(name) for name in entry["features"])
-        row = {name: entry[name] for name in columns}
-        writer.writerow({**row, "failure": _inert(entry["failure"]), "features": f"[{names}]"})
-
-
-def _inert(text: str | None) -> str | None:
-    """Text that a spreadsheet does not take for a formula."""
-    return f"'{text}" if text and text[0] in _FORMULA else text
-
-
-def _inert_json(name: str) -> str:
-    """A name as JSON, with the character that begins a formula escaped."""
-    if name and name[0] in _FORMULA:
-        return f'"\\u{ord(name[0]):04x}{json.dumps(name[1:], ensure_ascii=False)[1:]}'
-    return json.dumps(name, ensure_ascii=False)
+        writer.writerow({**entry, "features": json.dumps(entry["features"], ensure_ascii=False)})
 
 
 def _features(
@@ -210,7 +192,7 @@ def _features(
     scored_in = np.zeros(len(names), dtype=np.int64)
     for entry in record.entries:
         scored_in[list(entry.scored.columns)] += 1
-    error = standard_error(chosen.scores, record.folds)
+    error = standard_error(chosen.scores)
     worth, ends = found["importances_"], found["importance_intervals_"]
     return [
         {
@@ -253,9 +235,9 @@ def _known(number: float) -> float | None:
 
 
 def _history(run: SelectionRun, names: Sequence[str]) -> list[dict[str, Any]]:
-    beliefs = {told.leaf: told.predicted for told in reversed(run.search.history)}
+    beliefs = {run.problem.columns_of(told.leaf): told.predicted for told in reversed(run.search.history)}
     return [
-        _entry(step, entry, names, beliefs.get(frozenset(entry.scored.columns)))
+        _entry(step, entry, names, beliefs.get(entry.scored.columns))
         for step, entry in enumerate(run.record.entries, start=1)
     ]
 

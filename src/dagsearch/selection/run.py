@@ -1,8 +1,7 @@
 """The run of a feature selection: ask for subsets, score them, tell the scores, until it is time to stop."""
 
-import math
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import closing
 from typing import Any
 
@@ -18,15 +17,17 @@ from dagsearch.run.stopping import Stop
 from dagsearch.search import Search
 from dagsearch.selection.columns import ColumnSubsets
 from dagsearch.selection.estimate import (
+    Columns,
     Estimate,
-    Nested,
+    Repeated,
     estimate,
-    nested_candidates,
-    optimism_of,
+    optimism_of_choice,
+    optimism_of_rankings,
     score_deviation,
 )
+from dagsearch.selection.plan import Plan
 from dagsearch.selection.record import Entry, Scored, SelectionRecord
-from dagsearch.selection.scoring import BatchPool, fold_noise
+from dagsearch.selection.scoring import BatchPool, SubsetScorer, fold_noise
 from dagsearch.storage.database import Event, database_of
 from dagsearch.storage.encoding import note_to_json
 from dagsearch.storage.log import RunLog, at_work
@@ -71,6 +72,8 @@ class SelectionRun:
         What the stored run holds; empty if the search is new.
     about : mapping
         Note that says whose scores these are, for the run's first event; ``data`` is their digest.
+    score : SubsetScorer
+        What scores the subsets; the run does not keep it, because it has the data.
 
     Attributes
     ----------
@@ -80,27 +83,26 @@ class SelectionRun:
         Why the run ended.
     bounds : tuple of (float, float)
         Smallest and largest value that a score can have.
-    tested : int
-        Number of rows that test a subset.
-    first : frozenset of subsets
-        The subsets that rankings suggest.
     baseline : float or None
         Cross-validated score of predictions that use no feature; ``None`` if unknown.
-    nested : Nested or None
-        A selection that is repeated inside the folds, if there is one.
+    repeated : Repeated or None
+        What came of repeating the rankings inside the folds, if they were.
     """
 
     def __init__(
-        self, problem: ColumnSubsets, search: Search, record: SelectionRecord, about: Mapping[str, Any]
+        self,
+        problem: ColumnSubsets,
+        search: Search,
+        record: SelectionRecord,
+        about: Mapping[str, Any],
+        score: SubsetScorer,
     ) -> None:
         self.problem, self.search, self.record = problem, search, record
         self.stopped = "budget"
-        self.bounds = (-math.inf, math.inf)
-        self.tested = record.rows
-        self.first: frozenset[Subset] = frozenset()
-        self.baseline: float | None = None
-        self.nested: Nested | None = None
-        self._scored: dict[Subset, Scored] = {}
+        self.bounds, self.baseline, self._tested = score.bounds, score.baseline(), score.tested
+        self.repeated: Repeated | None = None
+        self.scored: dict[Columns, Scored] = {}
+        """Every subset with its scores, those that failed included."""
         self._began_here = False  # whether the stored run begins in this process
         if isinstance(search.log, RunLog):
             database, run, note = search.log.database, search.log.name, {"note": note_to_json(about)}
@@ -124,13 +126,7 @@ class SelectionRun:
             self._add(self.record.entries[known:])
 
     def _add(self, entries: Iterable[Entry]) -> None:
-        for entry in entries:
-            self._scored[frozenset(entry.scored.columns)] = entry.scored
-
-    def note(self, content: dict[str, Any]) -> None:
-        """Write a note to the stored run, if there is one, and to the record."""
-        self.search.note(content)
-        self.record.note(content)
+        self.scored |= {entry.scored.columns: entry.scored for entry in entries}
 
     def run(
         self, pool: BatchPool, first: Iterable[Subset], budget: int, stop: Stop, progress: bool = False
@@ -151,35 +147,35 @@ class SelectionRun:
             Whether to show a progress bar.
         """
         pool.begin_within_batch(len(self.record.entries))
-        runner = Runner(self.search, pool, self._take, stop, self.begin(first), self._began)
+        runner = Runner(self.search, pool, self._take, stop, self._begin(first), self._began)
         entries = runner.steps(budget)
         with closing(entries), Progress(budget, "subset", progress, len(self.record.entries)) as bar:
             for entry in entries:
                 bar.update(entry.best)
         self.stopped = runner.stopped
 
-    def _chooses(self) -> bool:
-        """Whether this process adds to what the search proposes: of several at work, only one does."""
-        log = self.search.log
-        if self._began_here or not isinstance(log, RunLog):
-            return True
-        return not at_work(log.database, log.name) - {log.worker}
-
     def _take(self, ended: Running, closing: bool) -> Entry | None:
         return self.tell(ended.proposal, ended.future.result())
 
-    def begin(self, first: Iterable[Subset]) -> list[Proposal]:
+    def _begin(self, first: Iterable[Subset]) -> list[Proposal]:
         """Propose the subsets to score first.
 
         A resumed search goes on as if it had not been interrupted: what it has told is left out, and what it
         had proposed comes in the same order. Of several processes one does so, for all.
         """
-        if not self._chooses():
+        log, problem = self.search.log, self.problem
+        if (
+            isinstance(log, RunLog)
+            and not self._began_here
+            and at_work(log.database, log.name) - {log.worker}
+        ):
             return []
-        again = list(iter(self.search.log.take_over, None))
-        done = {*self._scored, *(proposal.leaf for proposal in self.search.pending)}
-        fresh = [leaf for leaf in first if leaf not in done]
-        return again + [self.search.propose(leaf, self.problem.path_to(leaf)) for leaf in fresh]
+        again = list(iter(log.take_over, None))
+        pending = {proposal.leaf for proposal in self.search.pending}
+        fresh = [
+            leaf for leaf in first if leaf not in pending and problem.columns_of(leaf) not in self.scored
+        ]
+        return again + [self.search.propose(leaf) for leaf in fresh]
 
     def tell(self, proposal: Proposal, scored: Scored) -> Entry | None:
         """Tell the search the result of scoring a subset, and record it.
@@ -198,7 +194,7 @@ class SelectionRun:
         else:
             evaluation = None
             self.search.log.catch_up()
-        if proposal.leaf in self._scored:
+        if scored.columns in self.scored:
             return None
         if evaluation is None:
             self.search.forget(proposal, again=False, note=note)
@@ -208,31 +204,27 @@ class SelectionRun:
         self._add(self.record.entries[-1:])
         return self.record.entries[-1]
 
-    def repeat_inside(self, budget: int, nested: Callable[[int], Nested | None]) -> None:
-        """Repeat the selection inside the folds, unless the stored run says what came of it."""
-        candidates = nested_candidates(budget)
-        if candidates in self.record.nested:
-            self.nested = Nested(*self.record.nested[candidates])
+    def repeat_rankings(self, plan: Plan, n_jobs: int | None) -> None:
+        """Repeat the rankings inside the folds, unless the stored run says what came of as many subsets."""
+        first = len(plan.first)
+        if first in self.record.repeated:
+            self.repeated = Repeated(*self.record.repeated[first])
             return
-        self.nested = nested(candidates)
-        if self.nested is not None:
-            self.note({"nested": [candidates, *self.nested]})
+        scores = {columns: one.scores for columns, one in self.scored.items()}
+        self.repeated = optimism_of_rankings(plan.score, plan.suggest, scores, n_jobs)
+        if self.repeated is not None:
+            note = {"repeated": [first, *self.repeated]}
+            self.search.note(note)
+            self.record.note(note)
 
     def estimate(self, scored: Scored) -> Estimate:
-        """The expected score of a subset on new data.
-
-        The score of a subset that took part in the search is too high, whoever proposes the subset.
-        """
-        known = [entry.scored for entry in self.record.successes()]
-        scores = np.array([one.scores for one in known])
-        deviation = score_deviation(scored.scores, scores, self.tested, self.bounds)
+        """The expected score of a subset on new data."""
+        scores = np.array([entry.scored.scores for entry in self.record.successes()])
+        deviation = score_deviation(scored.scores, scores, self._tested, self.bounds)
         optimism = None
-        if frozenset(scored.columns) not in self._scored:
-            optimism = 0.0
-        elif self.nested is not None and self.nested.score is not None:
-            first = np.array([frozenset(one.columns) in self.first for one in known])
-            optimism = optimism_of(scores, first, self.nested.score)
-        return estimate(scored.mean, deviation, optimism, self.bounds, self.baseline)
+        if self.repeated is not None and self.repeated.optimism is not None:
+            optimism = optimism_of_choice(scores) + self.repeated.optimism
+        return estimate(scored.mean, deviation, optimism, self.bounds)
 
     def _seconds(self) -> float:
         """Seconds since the start of the selection, including those of an earlier process."""

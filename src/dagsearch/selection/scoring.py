@@ -2,25 +2,24 @@
 
 import math
 import os
-import sys
-import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from contextlib import ExitStack, contextmanager, nullcontext, redirect_stderr, redirect_stdout, suppress
+from contextlib import contextmanager, nullcontext, redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs, parallel_config
-from scipy.stats import beta
 from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _check_method_params
 
 from dagsearch._internal.texts import described
 from dagsearch._internal.typing import FloatArray, IntArray
+from dagsearch.data import REACH
 from dagsearch.problem import Problem
 from dagsearch.results import Proposal
 from dagsearch.run.pools import Pool, Running
@@ -70,7 +69,10 @@ class SubsetScorer:
     ) -> None:
         self._estimator, self._scorer, self._data = estimator, scorer, data
         self._silent = silent
-        self.rows, self.folds = int(data.shape[0]), len(splits)
+        self.rows, self.folds, self.splits = int(data.shape[0]), len(splits), splits
+        self.bounds = score_bounds(scorer, estimator)
+        self.tested = int(np.unique(np.concatenate([test for _, test in splits])).size)
+        """Number of rows that test a subset."""
         self._folds = [
             _Fold(
                 train,
@@ -83,15 +85,13 @@ class SubsetScorer:
             for train, test in splits
         ]
 
-    def on_fold(self, columns: Sequence[int], number: int) -> float | None:
-        """Score on one fold; ``None`` if it fails."""
-        data = _safe_indexing(self._data, sorted(columns), axis=1)
+    def on_fold(self, columns: Sequence[int], number: int) -> float:
+        """Score on one fold; NaN if it fails."""
         try:
             with quiet() if self._silent else nullcontext():
-                score = self._score(data, self._folds[number])
+                return self._score(_safe_indexing(self._data, list(columns), axis=1), self._folds[number])
         except Exception:  # as in __call__
-            return None
-        return score if np.isfinite(score) else None
+            return np.nan
 
     def __call__(self, columns: Sequence[int]) -> Scored:
         """Fit and score on every fold; an exception of the estimator becomes the text of the failure."""
@@ -119,6 +119,35 @@ class SubsetScorer:
         test_target = () if fold.test_target is None else (fold.test_target,)
         return float(self._scorer(fitted, _safe_indexing(data, fold.test), *test_target, **fold.score_params))
 
+    def baseline(self) -> float | None:
+        """Mean score of predictions that use no feature; ``None`` if a fold has none."""
+        found = list[float]()
+        for fold in self._folds:
+            weights = [value for name, value in fold.fit_params.items() if name.endswith("sample_weight")]
+            of_fold = fold.train_target, fold.test_target, *weights[:1]
+            score = baseline_score(self._estimator, self._scorer, *of_fold, **fold.score_params)
+            if score is None:
+                return None
+            found.append(score)
+        return float(np.mean(found))
+
+
+def baseline_score(
+    estimator: Any, scorer: Any, seen: Any, unseen: Any, weights: Any = None, **judging: Any
+) -> float | None:
+    """Score of predictions that use no feature; ``None`` if the score does not allow it.
+
+    The prediction is the most frequent class, or the mean, of the targets that are ``seen``, by their
+    ``weights``. It is judged by the ``unseen`` targets; ``judging`` are parameters for the scorer.
+    """
+    dummy = DummyClassifier(strategy="prior") if is_classifier(estimator) else DummyRegressor()
+    try:
+        dummy.fit(np.zeros((len(seen), 1)), seen, sample_weight=weights)
+        score = float(scorer(dummy, np.zeros((len(unseen), 1)), unseen, **judging))
+    except Exception:  # the scorer is the user's, and may need a target, or what a dummy does not have
+        return None
+    return score if np.isfinite(score) else None
+
 
 def undivided(call: Callable[..., Any], *arguments: Any) -> Any:
     """Call a function in a worker of joblib; what it calls runs in this worker.
@@ -136,11 +165,16 @@ class BatchPool(Pool):
     ----------
     scorer : SubsetScorer
         Scores one subset.
+    columns_of : callable
+        The columns of a leaf.
     n_jobs : int or None
         Number of jobs, as in joblib.
     """
 
-    def __init__(self, scorer: SubsetScorer, n_jobs: int | None) -> None:
+    def __init__(
+        self, scorer: SubsetScorer, columns_of: Callable[[Any], Sequence[int]], n_jobs: int | None
+    ) -> None:
+        self._columns_of = columns_of
         self._batch_size = int(effective_n_jobs(n_jobs))
         self._left = self._batch_size  # of the batch that is being filled
         self._scorer = scorer
@@ -161,7 +195,7 @@ class BatchPool(Pool):
 
     def finished(self, running: Sequence[Running], patience: float | None = None) -> list[Running]:
         """Score the batch."""
-        subsets = [sorted(one.proposal.leaf) for one in running]
+        subsets = [self._columns_of(one.proposal.leaf) for one in running]
         if self._batch_size == 1:
             found = [self._scorer(subset) for subset in subsets]
         else:
@@ -176,51 +210,17 @@ class BatchPool(Pool):
         self._parallel.__exit__(None, None, None)
 
 
-# Silence --------------------------------------------------------------------------------------------
-
-
-_lock = threading.Lock()
-_entered = 0
-_redirected = ExitStack()
-
-
 @contextmanager
 def quiet() -> Iterator[None]:
-    """While entered, standard output, standard error and warnings of this process go nowhere.
-
-    That includes what compiled code prints. Threads may enter at the same time; the last one to leave
-    restores everything.
-    """
-    global _entered
-    with _lock:
-        _entered += 1
-        if _entered == 1:
-            _redirect(_redirected)
-    try:
+    """While entered, what an estimator prints goes nowhere, and its warnings are ignored."""
+    with (
+        Path(os.devnull).open("w", encoding="utf-8") as nowhere,
+        redirect_stdout(nowhere),
+        redirect_stderr(nowhere),
+        warnings.catch_warnings(),
+    ):
+        warnings.simplefilter("ignore")
         yield
-    finally:
-        with _lock:
-            _entered -= 1
-            if _entered == 0:
-                _redirected.close()
-
-
-def _redirect(stack: ExitStack) -> None:
-    nowhere = stack.enter_context(Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115
-    for stream in (sys.stdout, sys.stderr):
-        if stream is not None:
-            with suppress(ValueError, OSError):  # closed, or full
-                stream.flush()
-    for descriptor in (1, 2):
-        with suppress(OSError):  # a process without standard output
-            kept = os.dup(descriptor)
-            stack.callback(os.close, kept)
-            stack.callback(os.dup2, kept, descriptor)
-            os.dup2(nowhere.fileno(), descriptor)
-    stack.enter_context(redirect_stdout(nowhere))
-    stack.enter_context(redirect_stderr(nowhere))
-    stack.enter_context(warnings.catch_warnings())
-    warnings.simplefilter("ignore")
 
 
 # Noise ----------------------------------------------------------------------------------------------
@@ -259,32 +259,12 @@ def fold_noise(scores: FloatArray) -> FloatArray:
     return np.asarray(np.where(variance > least, variance, 0.0) / folds)
 
 
-TAILS = (0.05, 0.95)
-"""Probabilities below the two ends of a central interval."""
-
-
 # Bounds ---------------------------------------------------------------------------------------------
 
 
-_SHARES = (
-    "accuracy_score",
-    "average_precision_score",
-    "balanced_accuracy_score",
-    "f1_score",
-    "fbeta_score",
-    "jaccard_score",
-    "precision_score",
-    "recall_score",
-    "roc_auc_score",
-    "top_k_accuracy_score",
-)
-_EXPLAINED = (
-    "d2_absolute_error_score",
-    "d2_pinball_score",
-    "d2_tweedie_score",
-    "explained_variance_score",
-    "r2_score",
-)
+_SHARES = {f"{name}_score" for name in ("accuracy", "average_precision", "balanced_accuracy", "f1", "fbeta")}
+_SHARES |= {f"{name}_score" for name in ("jaccard", "precision", "recall", "roc_auc", "top_k_accuracy")}
+_EXPLAINED = {f"{name}_score" for name in ("r2", "explained_variance", "d2_tweedie", "d2_pinball")}
 
 
 def score_bounds(scorer: Any, estimator: Any) -> tuple[float, float]:
@@ -297,16 +277,9 @@ def score_bounds(scorer: Any, estimator: Any) -> tuple[float, float]:
     estimator : estimator
         Its own ``score`` is accuracy or r², if the scorer uses that.
     """
-    measure = getattr(scorer, "_score_func", None)
-    if measure is None:
-        if type(scorer).__name__ != "_PassthroughScorer":
-            return -math.inf, math.inf
-        return (
-            (0.0, 1.0)
-            if is_classifier(estimator)
-            else (-math.inf, 1.0 if is_regressor(estimator) else math.inf)
-        )
-    name = getattr(measure, "__name__", "")
+    name = getattr(getattr(scorer, "_score_func", None), "__name__", "")
+    if type(scorer).__name__ == "_PassthroughScorer":
+        name = "accuracy_score" if is_classifier(estimator) else "r2_score" if is_regressor(estimator) else ""
     if getattr(scorer, "_sign", 1) < 0:  # a loss, negated
         return -math.inf, 0.0
     if name in _SHARES:
@@ -316,17 +289,30 @@ def score_bounds(scorer: Any, estimator: Any) -> tuple[float, float]:
     return -math.inf, 1.0 if name in _EXPLAINED else math.inf
 
 
-def within(interval: tuple[float, float], bounds: tuple[float, float], *points: float) -> tuple[float, float]:
-    """The interval, cut to the bounds, and extended to these points."""
-    low, high = (min(max(end, bounds[0]), bounds[1]) for end in interval)
-    return min(low, *points), max(high, *points)
+# Intervals ------------------------------------------------------------------------------------------
 
 
-# Held-out rows --------------------------------------------------------------------------------------
+# Number of parts of the held-out rows that are left out in turns.
+_PARTS = 20
 
 
-# Number of times that the rows are drawn again.
-_DRAWS = 200
+def score_interval(score: float, deviation: float, bounds: tuple[float, float]) -> tuple[float, float]:
+    """Central 90% interval of a score with this standard deviation, within its bounds."""
+    low, high = score - REACH * deviation, score + REACH * deviation
+    return min(max(low, bounds[0]), score), max(min(high, bounds[1]), score)
+
+
+def least_deviation(score: float, rows: float, bounds: tuple[float, float]) -> float:
+    """Standard deviation that a score on so many rows has at least.
+
+    A share of the rows has a binomial variance, of which a perfect share has some, too, and an unexplained
+    share of the variance a relative error of ``sqrt(2 / rows)``.
+    """
+    low, high = bounds
+    if np.isfinite(low) and np.isfinite(high):
+        share = ((score - low) / (high - low) * rows + 0.5) / (rows + 1.0)
+        return (high - low) * float(np.sqrt(share * (1.0 - share) / rows))
+    return (1.0 - score + 1.0 / rows) * float(np.sqrt(2.0 / rows)) if high == 1.0 else 0.0
 
 
 def heldout_interval(
@@ -334,8 +320,8 @@ def heldout_interval(
 ) -> tuple[float, float] | None:
     """Central 90% interval of the score that a fitted estimator has on new rows like the held-out ones.
 
-    A share of rows, such as accuracy, has a Jeffreys interval. For other scores the rows are drawn again,
-    with replacement. ``None`` if there are too few rows, or if most draws have no score.
+    A twentieth of the rows at a time is left out (jackknife); ``None`` if there are too few rows, or if they
+    then have no score.
 
     Parameters
     ----------
@@ -353,56 +339,22 @@ def heldout_interval(
     rows = len(target)
     if rows < 5:
         return None
-    if _is_share(scorer, fitted):
-        # Weighted rows count like as many equal ones as have the same variance (Kish).
-        part = np.ones(rows) if weights is None else np.asarray(weights, dtype=np.float64)
-        alike = float(part.sum() ** 2 / max((part**2).sum(), 1e-300))
-        right = score * alike
-        low, high = (float(beta.ppf(q, right + 0.5, alike - right + 0.5)) for q in TAILS)
-        return min(low, score), max(high, score)
-    if hasattr(scorer, "_score_func"):  # it sees predictions only, which need not be computed again
-        fitted, data = _Remembering(fitted, data), np.arange(rows)
-    rng, found = np.random.default_rng(0), []
-    for _ in range(_DRAWS):
-        drawn = rng.integers(rows, size=rows)
-        judging = {} if weights is None else {"sample_weight": _safe_indexing(weights, drawn)}
+    order, parts = np.random.default_rng(0).permutation(rows), min(_PARTS, rows)
+    found = []
+    for left in np.array_split(order, parts):
+        kept = np.setdiff1d(order, left)
+        judging = {} if weights is None else {"sample_weight": _safe_indexing(weights, kept)}
         try:
             found.append(
-                float(scorer(fitted, _safe_indexing(data, drawn), _safe_indexing(target, drawn), **judging))
+                float(scorer(fitted, _safe_indexing(data, kept), _safe_indexing(target, kept), **judging))
             )
-        except ValueError:  # such as a draw with one class only
-            continue
-    found = [value for value in found if np.isfinite(value)]
-    if len(found) < _DRAWS // 2:
+        except ValueError:  # such as one class only
+            return None
+    deviation = float(np.sqrt((parts - 1.0) * np.var(found)))
+    if not np.isfinite(deviation):
         return None
-    low, high = (float(end) for end in np.quantile(found, TAILS))
-    return min(low, score), max(high, score)
-
-
-class _Remembering:
-    """A fitted estimator that predicts once, and is then asked for rows by their numbers."""
-
-    def __init__(self, fitted: Any, data: Any) -> None:
-        self._fitted, self._data = fitted, data
-        self._predicted: dict[str, Any] = {}
-
-    def __getattr__(self, name: str) -> Any:
-        own = getattr(self._fitted, name)
-        if name not in ("predict", "predict_proba", "decision_function"):
-            return own
-
-        def predicted(rows: IntArray) -> Any:
-            if name not in self._predicted:
-                self._predicted[name] = own(self._data)
-            return _safe_indexing(self._predicted[name], rows)
-
-        predicted.__name__ = name  # by which scorers ask for it
-        return predicted
-
-
-def _is_share(scorer: Any, fitted: Any) -> bool:
-    """Whether the score is the share of rows that are predicted correctly."""
-    measure = getattr(scorer, "_score_func", None)
-    if measure is None:
-        return type(scorer).__name__ == "_PassthroughScorer" and score_bounds(scorer, fitted) == (0.0, 1.0)
-    return getattr(measure, "__name__", "") == "accuracy_score"
+    # Weighted rows count like as many equal ones as have the same variance (Kish).
+    part = np.ones(rows) if weights is None else np.asarray(weights, dtype=np.float64)
+    alike = max(float(part.sum() ** 2 / max((part**2).sum(), 1e-300)), 1.0)
+    bounds = score_bounds(scorer, fitted)
+    return score_interval(score, max(deviation, least_deviation(score, alike, bounds)), bounds)

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from dagsearch.methods import default_initial
 from dagsearch.run.stopping import Stop
 from dagsearch.search import Search
-from dagsearch.selection.arguments import Features, checked_scorer, warn_small_budget
+from dagsearch.selection.arguments import Features, checked_scorer
 from dagsearch.selection.findings import findings_of
 from dagsearch.selection.leaders import Choice, choose
 from dagsearch.selection.plan import Plan, plan_of
@@ -89,9 +89,9 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
     score_interval_ : tuple of (float, float)
         Central 90% interval of the score on new rows, within the bounds of the score.
     optimism_ : float or None
-        By how much ``best_score_`` is too high, estimated by a small selection that is repeated inside the
-        folds: at most 165 fits in addition to ``budget``. ``None`` with fewer than three folds or without a
-        target.
+        By how much ``best_score_`` is too high, because it is the best one, and because rankings that
+        suggested subsets have seen all rows: they are repeated inside the folds, with at most 100 fits in
+        addition to ``budget``. ``None`` with fewer than three folds or without a target.
     baseline_score_ : float or None
         Cross-validated score of predictions that use no feature; ``None`` if the score does not allow it.
     importances_ : ndarray of shape (n_features,)
@@ -199,13 +199,12 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
             On Ctrl-C. If at least one subset was scored by then, the selector is fitted with what was found.
         """
         plan = plan_of(self, X, y, params)
-        warn_small_budget(plan.budget)
         self._run = run = self._begin(plan)
         try:
-            pool = BatchPool(plan.scorer, self.n_jobs)
+            pool = BatchPool(plan.score, plan.problem.columns_of, self.n_jobs)
             run.run(pool, plan.first, plan.budget, self._stop, progress=bool(self.verbose))
             if run.stopped != "seconds":
-                run.repeat_inside(plan.budget, lambda candidates: plan.nested(candidates, self.n_jobs))
+                run.repeat_rankings(plan, self.n_jobs)
         except BaseException:  # Ctrl-C
             run.stopped = "interrupted"
             if run.record.successes():
@@ -227,7 +226,6 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         comparisons: Sequence[Comparison] = (),
         holdout: Holdout | None = None,
         notes: Sequence[str] = (),
-        code: str | None = None,
         leaks: Sequence[str] = (),
         warnings: Sequence[str] = (),
     ) -> SelectionReport:
@@ -243,8 +241,6 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
             Score on rows that were not used for the selection.
         notes : sequence of str, default=()
             What was done to the data, to show.
-        code : str, default=None
-            Python code to copy that uses what was found. If ``None``, it names the features.
         leaks : sequence of str, default=()
             Features that determine the target by themselves; the headline begins with them.
         warnings : sequence of str, default=()
@@ -266,7 +262,6 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
             comparisons,
             holdout,
             (notes, warnings),
-            code,
             leaks,
         )
 
@@ -293,31 +288,28 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
 
     def _begin(self, plan: Plan) -> SelectionRun:
         """A new run, or a stored one that is continued."""
-        record = recorded(self.storage, self.name, plan.digest)
+        record, problem = recorded(self.storage, self.name, plan.digest), plan.problem
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        given: dict[str, Any] = {"storage": self.storage, "name": self.name, "covariance": plan.covariance()}
+        given: dict[str, Any] = {"storage": self.storage, "name": self.name, "covariance": plan.covariance}
         if record.begun is not None:
-            search = Search.resume(problem=plan.problem, **given)
+            search = Search.resume(problem=problem.problem, **given)
         else:
             initial = default_initial(plan.budget)
-            search = Search.default(plan.problem, initial=initial, seed=seed, **given)
+            search = Search.default(problem.problem, initial=initial, seed=seed, **given)
         about: dict[str, Any] = {
             "data": plan.digest,
-            "features": [str(name) for name in plan.features.labels(range(plan.features.count))],
-            "rows": plan.scorer.rows,
-            "folds": plan.scorer.folds,
+            "features": [plan.features.text(columns) for columns in problem.choices.values()],
+            "rows": plan.score.rows,
+            "folds": plan.score.folds,
             **self._asked_by,
         }
-        if plan.bounds[1] < math.inf:
-            about["largest"] = plan.bounds[1]
+        if plan.score.bounds[1] < math.inf:
+            about["largest"] = plan.score.bounds[1]
         try:
-            run = SelectionRun(plan.problem, search, record, about)
+            return SelectionRun(problem, search, record, about, plan.score)
         except BaseException:
             search.close()
             raise
-        run.bounds, run.tested, run.baseline = plan.bounds, plan.tested, plan.baseline
-        run.first = frozenset(plan.first)
-        return run
 
     def _set_findings(self, plan: Plan) -> None:
         """Set the attributes of a fitted selector; to be called by ``fit`` itself, because it may warn."""

@@ -1,0 +1,82 @@
+"""``python -m experiments truth causes``: ten tables whose causes are known; they must come first."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from sklearn.linear_model import LogisticRegression
+
+from dagsearch.sklearn import DAGSearchSelector
+from experiments.harness import markdown
+from experiments.harness.runner import Outcome, Row, run_rounds
+
+_ROWS = 150
+FIRST, PROBABILITY, WORTH, OTHERS = "causes first", "least inclusion", "least worth", "largest other worth"
+"""What is measured."""
+
+Made = tuple[Any, Any, set[int]]
+
+
+def leak(rng: np.random.Generator) -> Made:
+    """One of eight columns determines the target."""
+    data = rng.normal(size=(_ROWS, 8))
+    return data, (data[:, 3] > 0.0).astype(int), {3}
+
+
+def two_of_ten(rng: np.random.Generator) -> Made:
+    """Two of ten columns and noise make the target."""
+    data = rng.normal(size=(_ROWS, 10))
+    return data, (data[:, 2] + data[:, 7] + 0.3 * rng.normal(size=_ROWS) > 0.0).astype(int), {2, 7}
+
+
+def twins(rng: np.random.Generator) -> Made:
+    """Column 5 is nearly column 1, so that either will do; nothing replaces column 6."""
+    data = rng.normal(size=(_ROWS, 8))
+    data[:, 5] = data[:, 1] + 0.05 * rng.normal(size=_ROWS)
+    return data, (data[:, 1] + data[:, 6] > 0.0).astype(int), {6}
+
+
+KINDS: dict[str, Callable[[np.random.Generator], Made]] = {
+    "a leak": leak,
+    "two of ten": two_of_ten,
+    "twins": twins,
+}
+TABLES = [*((name, seed) for name in KINDS for seed in range(3)), ("a leak", 3)]
+"""Kind and seed of every table."""
+
+
+def fitted(name: str, seed: int) -> tuple[DAGSearchSelector, set[int]]:
+    """A selection on a table, and the causes."""
+    data, target, causes = KINDS[name](np.random.default_rng(seed))
+    settings: dict[str, Any] = {"n_features_to_select": (1, 4), "budget": 30, "cv": 3, "random_state": 0}
+    return DAGSearchSelector(LogisticRegression(), **settings).fit(data, target), causes
+
+
+def _measured(name: str, seed: int) -> list[Row]:
+    selector, causes = fitted(name, seed)
+    own, worth = sorted(causes), selector.importances_
+    found = {
+        FIRST: float(set(np.argsort(selector.ranking_)[: len(own)]) == causes),
+        PROBABILITY: float(selector.inclusion_probability_[own].min()),
+        WORTH: float(worth[own].min()),
+        OTHERS: float(np.delete(worth, own).max()),
+    }
+    return [Row(name, what, seed, 30, value) for what, value in found.items()]
+
+
+def run(quick: bool = False, jobs: int = 1) -> Outcome:
+    """Select on all tables."""
+    rows = run_rounds(_measured, TABLES[:1] if quick else TABLES, jobs, True)
+    return Outcome("causes", rows, {"tables": len(TABLES), "rows": _ROWS})
+
+
+def summary(outcome: Outcome) -> str:
+    """A line for every table."""
+    lines = {(row.method, row.round): dict[str, float]() for row in outcome.rows}
+    for row in outcome.rows:
+        lines[row.method, row.round][row.setting] = row.value
+    heads = [FIRST, PROBABILITY, WORTH, OTHERS]
+    cells = [
+        [f"{kind}, {seed}", *(f"{one[head]:.3f}" for head in heads)] for (kind, seed), one in lines.items()
+    ]
+    return markdown.aligned(markdown.table(["table", *heads], cells))
