@@ -9,8 +9,7 @@ import llvmlite.binding as llvm
 
 import dagsearch as ds
 
-PROGRAM = """
-define i32 @squares(i32 %n) {
+PROGRAM = """define i32 @squares(i32 %n) {
   %i = alloca i32
   %sum = alloca i32
   store i32 0, ptr %i
