@@ -7,6 +7,7 @@ stay inside: with the pictures, one page with all examples, and the README of ev
 """
 
 import ast
+import os
 import re
 import shutil
 import subprocess
@@ -38,7 +39,7 @@ def copy_pages() -> None:
     """Write every page with links that stay inside, the pictures and the script, to ``COPIES``."""
     shutil.rmtree(COPIES, ignore_errors=True)
     pages = {page.relative_to(DOCS).as_posix(): page.read_text() for page in DOCS.rglob("*.md")}
-    pages["examples.md"] = _examples()
+    pages |= {"examples.md": _examples(), "command-line.md": _commands()}
     others = {SHIM: DOCS / SHIM}
     others |= {picture.relative_to(ROOT).as_posix(): picture for picture in ROOT.glob("results/**/*.png")}
     for readme in ROOT.glob("experiments/gallery/*/README.md"):
@@ -78,6 +79,21 @@ def _examples() -> str:
         title = docstring.splitlines()[0].rstrip(".")
         parts += [f"## {title} {{ #{script.stem} }}", f"`examples/{script.name}`", f"```python\n{code}```"]
     return "\n\n".join(parts)
+
+
+def _commands() -> str:
+    first = _help()
+    commands = re.findall(r"^    (\w+)  ", first, re.MULTILINE)
+    parts = {"dagsearch": first, **{f"dagsearch {command}": _help(command) for command in commands}}
+    return "\n\n".join(
+        ["# The command line", *(f"## {name}\n\n```text\n{shown}```" for name, shown in parts.items())]
+    )
+
+
+def _help(*command: str) -> str:
+    shown = [sys.executable, "-m", "dagsearch", *command, "--help"]
+    wide = {**os.environ, "COLUMNS": "100"}
+    return subprocess.run(shown, env=wide, capture_output=True, text=True, check=True).stdout
 
 
 class PlainMarkdown(griffe.Extension):
