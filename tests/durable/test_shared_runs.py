@@ -22,6 +22,8 @@ from support.shared import Evaluations
 from support.steps import Samples
 
 slow = pytest.mark.slow
+# What processes do with each other does not depend on the database; the other tests run in both.
+one_database = pytest.mark.parametrize("fresh", ["sqlite"], indirect=True)
 
 
 @pytest.fixture
@@ -73,11 +75,10 @@ def check_run(storage, budget, results):
 
 
 @slow
-@pytest.mark.parametrize("kind", ["pairs", "encoded"])
-def test_processes_that_run_one_script_share_its_budget(kind, start, storage, log):
-    """They begin at the same moment; ``encoded`` paid one leaf hundreds of times once."""
+def test_processes_that_run_one_script_share_its_budget(start, storage, log):
+    """They begin at the same moment; a leaf that JSON writes otherwise was paid hundreds of times once."""
     with ExitStack() as stack:
-        results = [ended(one) for one in [stack.enter_context(start(40, kind)) for _ in range(3)]]
+        results = [ended(one) for one in [stack.enter_context(start(40, "encoded")) for _ in range(3)]]
     check_run(storage, 40, results)
     assert max(Counter(log.read("begun")).values()) == 1
     assert workers(storage) > 1
@@ -105,6 +106,7 @@ def test_a_storm_of_kills_loses_nothing_and_tells_nothing_twice(start, storage, 
 
 
 @slow
+@one_database
 def test_costly_steps_are_shared(start, storage, log):
     with start(40, "steps") as one, start(40, "steps") as two:
         results = [ended(one), ended(two)]
@@ -114,6 +116,7 @@ def test_costly_steps_are_shared(start, storage, log):
 
 
 @slow
+@one_database
 def test_a_hung_process_and_a_killed_one_do_not_stop_the_run(start, storage, log, tmp_path):
     """The leaf of the killed one is evaluated by another; that of the hung one is awaited while it beats."""
     (tmp_path / "hold").touch()
@@ -134,6 +137,7 @@ def test_a_hung_process_and_a_killed_one_do_not_stop_the_run(start, storage, log
 
 
 @slow
+@one_database
 def test_failures_of_one_process_count_for_all(start, storage):
     with start(20, role="failing") as failing, start(20) as run:
         results = [ended(failing), ended(run)]
@@ -303,6 +307,7 @@ def send(storage, action, value=None):
 
 
 @slow
+@one_database
 def test_every_process_does_what_users_ask(start, storage, log):
     with start(500) as one, start(500) as two:
         wait_until(lambda: workers(storage) == 2, one)
@@ -327,6 +332,7 @@ def test_every_process_does_what_users_ask(start, storage, log):
 
 
 @slow
+@one_database
 def test_a_stop_ends_all_processes(start, storage):
     with start(500) as one, start(500) as two:
         wait_until(lambda: workers(storage) == 2, one)

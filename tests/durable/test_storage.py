@@ -390,9 +390,9 @@ def test_a_header_that_was_changed_is_named(harm, stored):
 
 
 @pytest.mark.parametrize(
-    "content", [bytes(44_000), b"text", "CREATE TABLE event (number)", "CREATE TABLE run (a)"]
+    "content", [bytes(44_000), b"text", "CREATE TABLE event (number)", "CREATE TABLE trials (number)"]
 )
-def test_what_is_no_database_of_dagsearch_stays_as_it_is(content, tmp_path):
+def test_a_database_of_another_program_stays_as_it_is(content, tmp_path):
     storage = tmp_path / "notes.txt"
     if isinstance(content, bytes):
         storage.write_bytes(content)
@@ -727,19 +727,6 @@ def test_pending_leaves_are_offered_again(storage):
     again.forget(again.pending[-1])
     assert again.ask().leaf not in {batch[0].leaf, batch[1].leaf}
     again.close()
-
-
-@pytest.mark.parametrize("table", ["event (number)", "run (name)", "trials (number)"])
-def test_a_database_of_another_program_stays_as_it_is(table, tmp_path):
-    storage = tmp_path / "other.db"
-    changed(storage, f"CREATE TABLE {table}")
-    before = storage.read_bytes()
-    for begin in (lambda: default(Sum(), storage), lambda: ds.Search.resume(storage, Sum())):
-        with pytest.raises(
-            StorageError, match=r"other.db is not a database of dagsearch; it was not changed"
-        ):
-            begin()
-    assert storage.read_bytes() == before
 
 
 def test_a_server_that_is_gone_stops_the_search_and_names_the_reward(postgres, monkeypatch):

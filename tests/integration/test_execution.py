@@ -20,6 +20,7 @@ from support.problems import (
     Raising,
     Sum,
     Yielding,
+    name_of,
     value,
 )
 from support.processes import PATIENCE, environment, running, wait_until
@@ -52,14 +53,6 @@ def test_every_executor_finds_the_best_and_scores_nothing_twice(executor):
     assert len({evaluation.leaf for evaluation in result.history}) == 60
     assert result.best_reward > BEST - 4.0
     assert (result.stopped, search.pending) == ("budget", ())
-
-
-def test_processes_of_our_own():
-    result = search_of(Sum()).run(40, n_jobs=2)
-    assert len(result.history) == 40
-    assert search_of(ds.problems.Subsets(6, 2, reward=lambda chosen: float(sum(chosen)))).run(
-        9, n_jobs=2
-    ).best_reward == pytest.approx(9.0, abs=2.0)
 
 
 @pytest.mark.parametrize("executor", ["threads", "processes"], indirect=True)
@@ -95,6 +88,7 @@ def test_everything_is_evaluated_once_if_the_budget_is_larger():
 # What goes wrong ------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("executor", ["threads", "processes"], indirect=True)
 def test_an_evaluation_that_raises(executor):
     search = search_of(Failing())
     with pytest.raises(EvaluationError, match="no fifteen") as caught:
@@ -144,13 +138,12 @@ def test_what_cannot_come_back_is_a_failure_of_its_leaf(executor, problem, messa
 @pytest.mark.slow
 def test_a_cluster_names_the_leaf_that_ends_its_workers(tmp_path):
     dask = pytest.importorskip("dask")
+    problem, poisoned = Poisoned(tmp_path), frozenset({0, 1, 2, 15})
     with dask.config.set({"distributed.scheduler.allowed-failures": 1}), cluster(2) as executor:
-        search = search_of(Poisoned(tmp_path))
-        result = search.run(8, executor=executor, on_error="skip")
-    failed = {name for name in Poisoned(tmp_path).begun() if name.endswith("15")}
-    assert len(failed) > 0
-    assert len(result.history) + len(failed) == 8
-    assert search.pending == ()
+        result = ds.search(problem, 3, seed=0, executor=executor, on_error="skip", start=[poisoned])
+    failed = {name for name in problem.begun() if name.endswith("15")}
+    assert name_of(poisoned) in failed
+    assert len(result.history) + len(failed) == 3
 
 
 def test_a_client_of_a_cluster_is_an_executor(local_cluster):
