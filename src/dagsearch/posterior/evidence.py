@@ -152,11 +152,15 @@ class LogPosterior:
         if failed:  # by rounding: the noise is too small for this smooth covariance
             return 1e12 + prior, prior_gradient
         alpha = linalg.dpotrs(factor, mean, lower=1)[0]
-        lower = linalg.dpotri(factor, lower=1)[0]  # lower triangle of the inverse
-        outer = np.outer(alpha, alpha) - lower - lower.T
-        outer[diagonal] += lower.diagonal()
-        gradient = -0.5 * gradient_of(outer)
         loss = 0.5 * float(mean @ alpha) + float(np.log(factor.diagonal()).sum())
+        # In place, because of 1,000 rewards a matrix has 8 MB.
+        lower = linalg.dpotri(factor, lower=1, overwrite_c=1)[0]  # lower triangle of the inverse
+        outer = np.outer(alpha, alpha)
+        outer -= lower
+        outer -= lower.T
+        outer[diagonal] += lower.diagonal()
+        del matrix, factor, lower
+        gradient = -0.5 * gradient_of(outer)
         if self._learns_noise:
             repeats = float((count[unknown] - 1).sum())
             loss += 0.5 * (scatter / variance + repeats * math.log(variance))

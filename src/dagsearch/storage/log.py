@@ -19,7 +19,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import cache
-from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -170,8 +169,10 @@ class RunLog(Log):
             return
         if self.broken is not None:
             raise StorageError(self.broken)
-        events = list(self.database.events(self.name, self._seen))
-        for event, follower in zip_longest(events, events[1:]):
+        events = self.database.events(self.name, self._seen)  # a long run is not held in memory
+        event = next(events, None)
+        while event is not None:
+            follower = next(events, None)
             self._seen, self._known = event.number, max(self._known, event.number)
             try:
                 self._take(event, follower)
@@ -185,6 +186,7 @@ class RunLog(Log):
                 ) from error
             finally:
                 self._repeated = self.learnt = None
+            event = follower
 
     def _take(self, event: Event, follower: Event | None) -> None:
         """Let the search repeat an event, unless it is its own, or what was learnt from the one before."""
