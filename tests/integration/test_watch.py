@@ -86,7 +86,7 @@ def test_the_page_and_its_data_are_served_to_those_who_know_the_token(client):
     assert page.headers["referrer-policy"] == "no-referrer"
     data = client(f"/{TOKEN}/data")
     assert data.json()["runs"][0]["evaluations"] == 10
-    assert client(f"/{TOKEN}/data?seen={data.json()['version']}").status_code in (200, 204)
+    assert client(f"/{TOKEN}/data?seen={data.json()['live']['version']}").status_code in (200, 204)
 
 
 @pytest.mark.parametrize(
@@ -213,7 +213,7 @@ def test_a_request_whose_body_never_comes_is_refused_and_closed(run_path, monkey
 def test_only_what_is_new_is_read_and_sent(run_path):
     now = [1000.0]
     watched = Watched([run_path], clock=lambda: now[0])
-    seen = json.loads(watched.content(""))["version"]
+    seen = json.loads(watched.content(""))["live"]["version"]
     assert watched.content(seen) is None
     now[0] += 10.0  # the age of what is pending has changed
     assert watched.content(seen) is not None
@@ -238,7 +238,7 @@ def test_a_run_that_disappears_is_reported_and_read_again(run_path):
 
 def test_a_run_that_was_replaced_by_another_is_shown(run_path, tmp_path):
     watched = Watched([run_path])
-    seen = json.loads(watched.content(""))["version"]
+    seen = json.loads(watched.content(""))["live"]["version"]
     best = ds.search(PROBLEM, 10, seed=1, storage=tmp_path / "other.db").best_reward
     for extra in ("-wal", "-shm"):
         run_path.with_name(f"run.db{extra}").unlink(missing_ok=True)

@@ -98,9 +98,12 @@ def test_only_sizes_that_were_searched_are_compared():
     assert all(size["subsets"] >= 5 for size in content["by_size"])
 
 
-def test_nothing_is_forecast_after_every_subset_was_scored():
+def test_nothing_is_forecast_where_nothing_better_can_come():
     content = example()
     assert report.selection_view(content)["forecast"]
+    best = content["result"]["score"]
+    bounded = content | {"result": content["result"] | {"bounds": [None, best]}}
+    assert report.selection_view(bounded)["forecast"] == []  # nothing better is possible
     content["result"]["stopped"] = "exhausted"
     view = report.selection_view(content)
     assert view["forecast"] == []

@@ -16,9 +16,7 @@ _ESCAPES = str.maketrans({character: f"\\u{ord(character):04x}" for character in
 _SCRIPTS = ("figures.js", "selection.js", "sections.js", "live.js")
 
 
-def html_page(
-    views: Sequence[Mapping[str, Any]], *, every: float | None = None, steer: bool = False, version: str = ""
-) -> str:
+def html_page(views: Sequence[Mapping[str, Any]], live: Mapping[str, Any] | None = None) -> str:
     """One page that loads no other file.
 
     Its content security policy allows only its own script and style, by hash. No other script can run, even
@@ -28,16 +26,13 @@ def html_page(
     ----------
     views : sequence of mapping
         What :meth:`dagsearch.report.view.Viewed.view` returns for each search.
-    every : float, optional
-        Seconds between updates from the server; without it the page is frozen.
-    steer : bool
-        Whether the page has buttons that steer the search.
-    version : str
-        Identifies the content, so that the page asks only for a newer one.
+    live : mapping, optional
+        What a page that is updated by its server needs: seconds between updates, ``every``; whether there are
+        buttons that ``steer``; and a ``version`` of the content. Without it the page is frozen.
     """
-    content = content_json(views, every=every, steer=steer, version=version)
+    content = content_json(views, live)
     parts = {
-        "policy": policy(every is not None),
+        "policy": policy(live is not None),
         "fallback": "".join(f"<h1>{_text(view['name'])}</h1>{snippet(view)}" for view in views),
         "content": content.translate(_ESCAPES),
     }
@@ -45,13 +40,9 @@ def html_page(
     return re.sub(r"\{\{([a-z]+)\}\}", lambda found: parts[found[1]], _template())
 
 
-def content_json(
-    views: Sequence[Mapping[str, Any]], *, every: float | None, steer: bool, version: str
-) -> str:
+def content_json(views: Sequence[Mapping[str, Any]], live: Mapping[str, Any] | None = None) -> str:
     """What the page's script reads, as JSON in ASCII, so that line separators and surrogates are escaped."""
-    live = None if every is None else {"every": every}
-    content = {"runs": list(views), "live": live, "steer": steer, "version": version}
-    return json.dumps(content, ensure_ascii=True, allow_nan=False)
+    return json.dumps({"runs": list(views), "live": live}, ensure_ascii=True, allow_nan=False)
 
 
 @cache

@@ -68,7 +68,7 @@ function sections() {
   const found = run.selection ?? null;
   const own = (make, when = true) => (found && when ? make(found) : null);
   return [headline(run), content.runs.length > 1 ? comparisonSection() : null, own(warningsSection, found?.warnings.length),
-    content.steer ? steerSection(run) : null, progressSection(run), calibrationSection(run), effectsSection(run), pathSection(run), gainSection(run),
+    content.live?.steer ? steerSection(run) : null, progressSection(run), calibrationSection(run), effectsSection(run), pathSection(run), gainSection(run),
     own(sizesSection, found?.by_size.length), own(codeSection, found?.code), own(runnersUpSection),
     own(comparisonsSection, found?.comparisons.length), pendingSection(run), evaluationsSection(run), own(settingsSection)].filter(known);
 }
@@ -106,7 +106,7 @@ addEventListener("resize", () => {
 
 async function poll() {
   try {
-    const answer = await fetch(`data?seen=${encodeURIComponent(content.version)}`, { cache: "no-store" });
+    const answer = await fetch(`data?seen=${encodeURIComponent(content.live.version)}`, { cache: "no-store" });
     if (answer.status === 200) { content = await answer.json(); render(); }
     document.getElementById("connection")?.replaceChildren(!answer.ok ? "The server refuses to answer." : "");
   } catch { document.getElementById("connection")?.replaceChildren("The page's server has ended."); }

@@ -149,7 +149,7 @@ class Watched:
         with self._lock:
             self._update()
             views = self._views()
-        if trouble := next((view["problem_text"] for view in views if view["problem_text"]), None):
+        for trouble in (view["problem_text"] for view in views if view["problem_text"]):
             raise StorageError(trouble)
         return views
 
@@ -157,7 +157,7 @@ class Watched:
         """The page as it is now; its script asks for updates."""
         with self._lock:
             version = self._update()
-            return html_page(self._views(), every=self._every, steer=self._steer, version=version)
+            return html_page(self._views(), self._live(version))
 
     def content(self, seen: str) -> str | None:
         """What the page shows now, as JSON; ``None`` if that is what it has seen."""
@@ -170,7 +170,10 @@ class Watched:
             # A large search is shown less often, so that watching never takes much from the run. What is
             # new must be read once, however often that is.
             self._every = max(_LEAST, (time.process_time() - began) / _SHARE)
-            return content_json(views, every=self._every, steer=self._steer, version=version)
+            return content_json(views, self._live(version))
+
+    def _live(self, version: str) -> dict[str, Any]:
+        return {"every": self._every, "steer": self._steer, "version": version}
 
     def _update(self) -> str:
         """Read what is new; returns what identifies the content."""

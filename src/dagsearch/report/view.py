@@ -238,10 +238,11 @@ def _forecast(record: Record, told: Sequence[Shown], left: int | None) -> list[d
     """The best reward after further evaluations: all that are left, or as many as there were.
 
     It goes no farther than forecasts are known to hold. None is made for costly steps, for which forecasts
-    were not measured, nor for a game, whose value may rise or fall. ``low`` is the smaller gain.
+    were not measured, for a game, whose value may rise or fall, or where nothing better is possible. ``low``
+    is the smaller gain.
     """
     past = progress_of([one.reward for one in told], [one.predicted for one in told], record.largest)
-    if past is None or record.steps or record.game:
+    if past is None or record.steps or record.game or past.best >= record.largest:
         return []
     done, sign = len(told), -1.0 if record.minimized else 1.0
     most = min(left or done, FARTHEST * done)

@@ -31,7 +31,7 @@ def summary(report: SelectionReport) -> str:
 
 
 def _table(rows: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    frame = pandas.DataFrame(list(rows.values()), index=[printable(name) for name in rows])
+    frame = pandas.DataFrame(list(map(dict, rows.values())), index=[printable(name) for name in rows])
     return frame.to_string().splitlines()
 
 
