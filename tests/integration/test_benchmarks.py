@@ -30,7 +30,6 @@ SMALL = [
 @pytest.mark.parametrize(("command", "name"), SMALL)
 def test_an_experiment_runs_and_names_its_commit(command, name, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(beyond, "GAME_STEPS", (25, 50))
-    monkeypatch.setattr(beyond, "SLEEP", 0.001)
     assert main([command, name, "--quick", "--jobs", "1", "--out", str(tmp_path)]) == 0
     (about,) = [json.loads(path.read_text()) for path in tmp_path.glob("*.json")]
     assert re.fullmatch(r"[0-9a-f]{7,}|unknown", about["commit"])

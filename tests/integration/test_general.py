@@ -1,6 +1,5 @@
 """The benchmark of every kind of choice: its problems, its peers, and what its tables say."""
 
-import math
 from itertools import pairwise
 from pathlib import Path
 
@@ -207,18 +206,6 @@ def test_pest_control_is_that_of_mcbo():
         assert score == pytest.approx(-cost)
 
 
-def test_contamination_is_that_of_combo():
-    start = np.random.RandomState(0).beta(1.0, 30.0, size=100)
-    spread = np.random.RandomState(0).beta(1.0, 17 / 3, size=(25, 100))
-    cured = np.random.RandomState(0).beta(1.0, 3 / 7, size=(25, 100))
-    for x, score in points_of("contamination"):
-        share, cost = start, 0.01 * sum(x)
-        for stage, prevented in enumerate(x):
-            share = spread[stage] * (1 - prevented) * (1 - share) + (1 - cured[stage] * prevented) * share
-            cost += prevented - (np.mean(share < 0.1) - 0.95)
-        assert score == pytest.approx(-cost)
-
-
 def test_ising_is_the_divergence_of_two_distributions():
     rng = RNG([0, 41])
     couplings = rng.choice([-1.0, 1.0], size=24) * rng.uniform(0.05, 5.0, size=24)
@@ -238,58 +225,6 @@ def test_ising_is_the_divergence_of_two_distributions():
     for x, score in points_of("ising"):
         divergence = np.sum(np.exp(full) * (full - log_density(np.array(x))))
         assert score == pytest.approx(-(divergence + 0.01 * sum(x)), rel=1e-6)
-
-
-def test_low_autocorrelation_is_golays_merit_factor():
-    for x, score in points_of("labs"):
-        signs = np.array(x) * 2 - 1
-        correlations = np.correlate(signs, signs, mode="full")[50:]
-        assert score == pytest.approx(2500 / (2 * np.sum(correlations.astype(float) ** 2)))
-
-
-def test_ackley_is_zero_in_the_middle_and_as_defined_elsewhere():
-    scores = TASKS["ackley"].instance(0).scores
-    assert scores(np.full((1, 20), 5))[0] == pytest.approx(0.0, abs=1e-12)
-    x = np.linspace(-32.768, 32.768, 11)[0]
-    value = -20 * math.exp(-0.2 * abs(x)) - math.exp(math.cos(2 * math.pi * x)) + 20 + math.e
-    assert scores(np.zeros((1, 20), dtype=int))[0] == pytest.approx(-value)
-
-
-def test_orders_are_scored_as_they_say():
-    rng = RNG([0, 20])
-    times, weights = rng.integers(1, 101, size=15), rng.integers(1, 11, size=15)
-    due = times.sum() * rng.uniform(0.1, 0.7, size=15)
-    for order, score in points_of("tardiness"):
-        clock, cost = 0, 0.0
-        for job in order:
-            clock += times[job]
-            cost += weights[job] * max(clock - due[job], 0.0)
-        assert score == pytest.approx(-cost)
-    towns = RNG([0, 21]).random((14, 2))
-    for order, score in points_of("tour"):
-        legs = pairwise([*order, order[0]])
-        assert score == pytest.approx(-sum(math.dist(towns[a], towns[b]) for a, b in legs))
-    work = RNG([0, 23]).integers(1, 100, size=(12, 5))
-    for order, score in points_of("flow-shop"):
-        done = [0] * 5
-        for job in order:
-            for machine in range(5):
-                before = done[machine - 1] if machine else 0
-                done[machine] = max(before, done[machine]) + work[job, machine]
-        assert score == -done[-1]
-
-
-def test_a_job_shop_ends_with_its_last_operation():
-    rng = RNG([0, 24])
-    times, route = rng.integers(1, 100, size=(6, 6)), rng.permuted(np.tile(np.arange(6), (6, 1)), axis=1)
-    for order, score in points_of("job-shop"):
-        done, job_free, machine_free = [0] * 6, [0] * 6, [0] * 6
-        for job in order:
-            machine = route[job][done[job]]
-            end = max(job_free[job], machine_free[machine]) + times[job][done[job]]
-            job_free[job] = machine_free[machine] = end
-            done[job] += 1
-        assert score == -max(job_free)
 
 
 @pytest.mark.parametrize("name", settings.TABLES)
@@ -322,20 +257,6 @@ def test_no_best_score_is_better_than_what_its_point_earns():
         point = np.array([scale.point])
         instance = TASKS[name].make(number)
         assert instance.scores(point)[0] == pytest.approx(scale.best, rel=1e-9, abs=1e-9), (name, number)
-
-
-@pytest.mark.parametrize("number", [0, 3])
-def test_the_best_tardiness_is_that_of_dynamic_programming(number):
-    rng = RNG([number, 20])
-    times, weights = rng.integers(1, 101, size=15), rng.integers(1, 11, size=15)
-    due = times.sum() * rng.uniform(0.1, 0.7, size=15)
-    members = (np.arange(1 << 15)[:, None] >> np.arange(15)) & 1 == 1
-    last = weights * np.maximum((members @ times)[:, None] - due, 0.0)  # of a set of jobs, by its last job
-    cost = np.zeros(1 << 15)
-    for jobs in range(1, 1 << 15):
-        inside = np.flatnonzero(members[jobs])
-        cost[jobs] = np.min(cost[jobs - (1 << inside)] + last[jobs, inside])
-    assert optima.scale_of(TASKS["tardiness"], number).best == pytest.approx(-cost[-1])
 
 
 # The problems as stated ------------------------------------------------------------------------------
