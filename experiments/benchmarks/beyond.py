@@ -1,8 +1,6 @@
 """The default search beside the paper's method and variants of itself, on the paper's problems."""
 
-import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -30,8 +28,6 @@ DIGITS_BUDGET = 200
 GAME_STEPS = (25, 50, 75, 100, 150, 200)
 BATCH = 8
 """Number of evaluations at once."""
-SLEEP = 0.1
-"""Seconds of an evaluation that only sleeps."""
 
 
 def changed(problem: Problem, seed: int, initial: int, **changes: Any) -> Search:
@@ -89,7 +85,7 @@ def one_of_digits(method: str, batch: int, split: int, number: int, budget: int)
 
 
 def batches(quick: bool, jobs: int) -> Outcome:
-    """What batches cost in accuracy on the digits, and how busy workers are that only sleep."""
+    """What batches cost in accuracy on the digits."""
     runs, splits, budget = (2, 1, 40) if quick else (10, 3, DIGITS_BUDGET)
     tasks = [
         (OURS, batch, split, number, budget)
@@ -97,24 +93,9 @@ def batches(quick: bool, jobs: int) -> Outcome:
         for split in range(splits)
         for number in range(runs)
     ]
-    rows = [*_throughput(budget), *run_rounds(one_of_digits, tasks, jobs)]
+    rows = run_rounds(one_of_digits, tasks, jobs)
     rows = [row._replace(method="one at a time") if row.method == OURS else row for row in rows]
-    return Outcome("batches", rows, {"runs": runs, "batch": BATCH, "seconds of a sleeping evaluation": SLEEP})
-
-
-def _throughput(budget: int) -> list[Row]:
-    """Evaluations per second with ``BATCH`` sleeping workers, as a share of the ideal rate."""
-    search = changed(Subsets(64, 10, reward=_sleeping), 0, 20)
-    began = time.perf_counter()
-    with ThreadPoolExecutor(BATCH) as executor:
-        search.run(budget, executor=executor)
-    share = budget * SLEEP / BATCH / (time.perf_counter() - began)
-    return [Row(f"{BATCH} workers", "share of the ideal rate", 0, budget, share)]
-
-
-def _sleeping(chosen: frozenset[int]) -> float:
-    time.sleep(SLEEP)
-    return float(sum(chosen))
+    return Outcome("batches", rows, {"runs": runs, "batch": BATCH})
 
 
 def tictactoe(quick: bool, jobs: int) -> Outcome:

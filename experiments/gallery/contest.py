@@ -8,7 +8,7 @@ import numpy as np
 
 import dagsearch as ds
 from dagsearch._internal.typing import FloatArray
-from experiments.harness.drawing import figure
+from experiments.harness.drawing import COLOURS, figure
 from experiments.harness.evaluations import BudgetSpent, Evaluations
 from experiments.harness.markdown import table
 from experiments.harness.runner import Outcome, Row, curves, run_rounds
@@ -20,8 +20,6 @@ OWN_MS = "own ms"
 """A method's own CPU milliseconds per evaluation, as it follows the problem's name in the file."""
 # Number of evaluations whose values may lie outside a picture: the first ones would squeeze the rest.
 _FIRST_SHOWN = 5
-# One colour per method in the order of a comparison, distinct for any colour vision (Okabe and Ito).
-_COLOURS = ("#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 
 Method = Callable[[Evaluations, int], None]
 """``method(evaluate, seed)`` calls ``evaluate(point)`` until it is done or the budget is spent."""
@@ -127,7 +125,7 @@ def draw(
     steps = range(1, 1 + max(row.step for row in rows))
     drawn, seen = figure(), list((levels or {}).values())
     axes = drawn.subplots()
-    for colour, (method, values) in zip(_COLOURS, best_values(rows, steps, merge).items(), strict=False):
+    for colour, (method, values) in zip(COLOURS, best_values(rows, steps, merge).items(), strict=False):
         mean, error = _mean_and_error(values)
         seen += mean[_FIRST_SHOWN:].tolist()
         axes.plot(steps, mean, label=method, color=colour)

@@ -7,9 +7,9 @@ import numpy as np
 
 from dagsearch._internal.typing import FloatArray
 from experiments.general.measures import ALL, STANDARD, Mean, Measures
-from experiments.general.methods import MARKS, OURS
+from experiments.general.methods import MARKS, METHODS, OURS
 from experiments.general.problems import TASKS
-from experiments.harness.drawing import figure
+from experiments.harness.drawing import COLOURS, figure
 from experiments.harness.markdown import aligned, table
 
 if TYPE_CHECKING:
@@ -17,16 +17,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 PICTURE = "![Regret against evaluations, kind by kind](../results/general/general.png)"
-STYLES = {
-    OURS: ("#D55E00", "-"),
-    "GP (BoTorch)": ("#0072B2", "-"),
-    "hill climbing": ("#009E73", "--"),
-    "genetic": ("#CC79A7", "-."),
-    "TPE (Optuna)": ("#E69F00", "--"),
-    "paper's method": ("#56B4E9", ":"),
-    "random": ("#000000", ":"),
-}
-"""Colour (Okabe and Ito: distinct for any colour vision) and line of each method."""
+STYLES = dict(zip(METHODS, zip(COLOURS, ("-", "-", "--", "-.", "--", ":", ":"), strict=True), strict=True))
+"""Colour and line of each method."""
 
 
 def tables(found: Measures) -> dict[str, str]:

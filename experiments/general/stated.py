@@ -48,13 +48,19 @@ class Sequential:
     """One choice after the other; a state is the tuple of the first ones."""
 
     def __init__(self, actions: Callable[[Row], Sequence[int]], reward: Reward) -> None:
-        self.actions, self.reward = actions, reward
+        self._actions, self._reward = actions, reward
 
     def root(self) -> tuple[int, ...]:
         return ()
 
+    def actions(self, state: tuple[int, ...]) -> Sequence[int]:
+        return self._actions(state)
+
     def step(self, state: tuple[int, ...], action: int) -> tuple[int, ...]:
         return (*state, action)
+
+    def reward(self, leaf: tuple[int, ...]) -> float:
+        return self._reward(leaf)
 
 
 def order(n: int, reward: Reward) -> Sequential:

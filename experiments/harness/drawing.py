@@ -1,6 +1,7 @@
 """Colours, empty figures and curves for all experiments."""
 
 from collections.abc import Iterable, Mapping
+from itertools import cycle
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,16 +12,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# One colour per method in every figure, distinct for any colour vision (Okabe and Ito).
-COLOURS = {
-    "probabilistic DAG": "#D55E00",
-    "probabilistic DAG, softmax": "#E69F00",
-    "probabilistic tree": "#0072B2",
-    "UCT": "#000000",
-    "UCD": "#009E73",
-    "UCT-RAVE": "#CC79A7",
-    "random": "#999999",
-}
+COLOURS = ("#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+"""Of methods in the order of a comparison, distinct for any colour vision (Okabe and Ito)."""
 
 
 def figure(width: float = 7.0, height: float = 4.2) -> "Figure":
@@ -32,9 +25,8 @@ def figure(width: float = 7.0, height: float = 4.2) -> "Figure":
 
 def draw_curves(axes: "Axes", methods: Mapping[str, tuple[str, Curve]], band: bool = True) -> None:
     """Mean over rounds against evaluations, with the standard deviation as a band."""
-    for method, (setting, curve) in methods.items():
+    for colour, (method, (setting, curve)) in zip(cycle(COLOURS), methods.items(), strict=False):
         label = f"{method} ({setting})" if setting else method
-        colour = COLOURS.get(method)
         # UCT and UCD often coincide: a dashed line lets the other be seen.
         line = "--" if method == "UCD" else "-"
         axes.plot(curve.steps, curve.mean, line, label=label, color=colour)

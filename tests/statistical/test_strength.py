@@ -9,10 +9,8 @@ import numpy as np
 import pytest
 
 import dagsearch as ds
-from dagsearch.games import OpenSpielGame
-from dagsearch.games.players import SearchPlayer
 from experiments.arena import Pairing, play_game
-from experiments.paper.moves import openspiels_move, positions_that_matter, uct_move
+from experiments.paper.moves import openspiels_move, player_move, positions_that_matter, uct_move
 
 
 @pytest.mark.slow
@@ -41,21 +39,12 @@ def test_uct_plays_as_well_as_openspiels(simulations, theirs_overall, every, min
 @pytest.mark.long
 @pytest.mark.parametrize(("budget", "least"), [(50, 0.973), (100, 0.987)])
 def test_tic_tac_toe_is_played_as_well_as_by_uct_with_a_solver(budget, least, minimax, long):
-    game = OpenSpielGame("tic_tac_toe")
-    value = minimax(game)
-    matters, level = [], {game.root()}
-    while level:
-        matters += [
-            state
-            for state in sorted(level, key=str)
-            if len({value(game.step(state, action)) for action in game.actions(state)}) > 1
-        ]
-        level = {game.step(state, action) for state in level for action in game.actions(state)}
-    assert len(matters) == 3_191
-    optimal = []
-    for seed, state in enumerate(matters if long else matters[::16]):
-        action = SearchPlayer(budget=budget, seed=seed).step(state.state)
-        optimal.append(value(game.step(state, action)) == value(state))
+    game = ds.problems.TicTacToe(symmetric=False)
+    value, matters = minimax(game), positions_that_matter()
+    optimal = [
+        value(game.step(board, player_move(board, budget, seed))) == value(board)
+        for seed, board in enumerate(matters if long else matters[::16])
+    ]
     print(f"{budget} roll-outs, {len(optimal)} positions: {np.mean(optimal):.4f}")
     noise = 0.0 if long else (least * (1 - least) / len(optimal)) ** 0.5
     assert np.mean(optimal) > least - 2 * noise
