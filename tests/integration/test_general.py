@@ -5,7 +5,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from experiments.general.parameters import Scale
 from threadpoolctl import threadpool_limits
 
 import dagsearch as ds
