@@ -14,7 +14,7 @@ from dagsearch.errors import CovarianceError
 from dagsearch.log import Log
 from dagsearch.posterior.base import JointScores, Scores
 from dagsearch.posterior.evidence import FEWEST, Evidence, LogPosterior, by_leaf
-from dagsearch.posterior.function import AnchoredScores, FunctionScores
+from dagsearch.posterior.function import MOST_EXACT, AnchoredScores, FunctionScores
 from dagsearch.posterior.index import Index
 from dagsearch.posterior.landmarks import InducedScores
 from dagsearch.posterior.units import Episode, Units
@@ -53,14 +53,16 @@ class Posterior:
         self._learns_at, self._has_learnt = 3, False  # at which number of rewards, and whether it has before
         if not is_whole(standardize) or standardize < 0:
             raise ValueError(f"standardize must be a whole number of at least 0, got {shown(standardize)}")
-        self._missing = int(standardize)  # rewards that are held back until this number more is told
+        self._standardize = int(standardize)
+        self._missing = self._standardize  # rewards that are held back until this number more is told
         self.units = Units()
         """The model's units."""
         self._as_they_are = standardize == 0 and evidence is None
         self.learns_noise = repeats and evidence is not None
         """Whether the noise is learnt; the best leaf is then the one with the best mean g."""
-        self.told: list[Episode] = []
-        """Every reward told, in the user's units."""
+        self.part = 0
+        """Number of the part of the search whose rewards the model is conditioned on."""
+        self._parts: list[list[Episode]] = [[]]
         self.log = Log()
         """Is told the hyperparameters that are found."""
         # Which of the pending leaves count as observed, and the model in which none does.
@@ -72,13 +74,36 @@ class Posterior:
         return self._index.scores
 
     @property
+    def told(self) -> list[Episode]:
+        """Every reward of the present part, in the user's units."""
+        return self._parts[self.part]
+
+    @property
     def informed(self) -> bool:
         """Whether the model knows any reward."""
         return bool(self.told) and self._missing == 0
 
-    def admit(self, episode: Episode) -> Sequence[Episode]:
-        """Take a reward; returns the episodes that the model may learn from now, in its units."""
-        self.told.append(episode)
+    def enter(self, part: int) -> None:
+        """Condition the model on the rewards of this part alone; the hyperparameters stay.
+
+        A part without rewards begins as the search did: its first rewards are held back.
+        """
+        if part == self.part:
+            return
+        self.discard_fantasies()
+        self.part = part
+        self._parts += [[] for _ in range(part + 1 - len(self._parts))]
+        self._missing = 0 if self.told else self._standardize
+        if self.told and not self._as_they_are:
+            self.units = Units.of([episode.reward for episode in self.told])
+        scores = cast(JointScores, self.scores)
+        self._index.replace_scores(self._refitted(scores, scores.covariance, scores.noise))
+
+    def admit(self, episode: Episode, part: int = 0) -> Sequence[Episode]:
+        """Take a reward of a part; returns what the model may learn from now, in its units."""
+        self._parts[part].append(episode)
+        if part != self.part:
+            return []
         if len(self.told) == _JUDGED:
             self._check_scale()
         if self._missing == 0:
@@ -123,7 +148,7 @@ class Posterior:
         ``recorded`` are the hyperparameters that, as a log says, were learnt after these rewards; empty if
         none were.
         """
-        if not episodes:
+        if not episodes and not recorded:
             return []
         assert self._fantasies.stop == 0, "discard fantasies first"
         refused = []
@@ -143,8 +168,9 @@ class Posterior:
 
     def forget(self, row: int) -> None:
         """Unlearn all rewards of a leaf."""
-        left = [episode for episode in self.told if episode.leaf != row]
-        forgotten, self.told = len(self.told) - len(left), left
+        before = len(self.told)
+        self._parts = [[one for one in part if one.leaf != row] for part in self._parts]
+        forgotten = before - len(self.told)
         scores = cast(JointScores, self.scores)
         if self._missing > 0:
             self._missing += forgotten
@@ -241,9 +267,10 @@ class Posterior:
     def learn(self, recorded: Mapping[str, Any] | None = None) -> None:
         """Replace the scores by those with the hyperparameters of largest evidence, or with recorded ones."""
         evidence = cast(Evidence, self.evidence)
-        self._learns_at = evidence.next_after(len(self.told))
+        self._learns_at = max(self._learns_at, evidence.next_after(len(self.told)))
         old, before = cast(JointScores, self.scores), self.units
-        self.units = Units.of([episode.reward for episode in self.told])
+        if self.told:  # else another process has learnt them from another part
+            self.units = Units.of([episode.reward for episode in self.told])
         try:
             if recorded is None:
                 first = not self._has_learnt
@@ -262,13 +289,16 @@ class Posterior:
 
     def _refitted(self, scores: JointScores, covariance: Covariance, noise: float) -> JointScores:
         """A model of the same rewards with another covariance and noise."""
-        if isinstance(scores, AnchoredScores) and scores.outgrown:
-            fresh: JointScores = InducedScores.of(scores, covariance, noise)
+        leaves = list({episode.leaf: None for episode in self.told})
+        if isinstance(scores, AnchoredScores) and len(leaves) >= MOST_EXACT:
+            rows = covariance.represent([self._index.states[leaf] for leaf in leaves])
+            fresh: JointScores = InducedScores(covariance, noise, scores.prior_mean, rows)
         else:
             kind = FunctionScores if isinstance(scores, InducedScores) else type(scores)
             fresh = kind(covariance, noise, scores.prior_mean)
         fresh.track(self._index.states)
-        fresh.condition_all(*self._all_rewards())
+        if self.told and self._missing == 0:
+            fresh.condition_all(*self._all_rewards())
         return fresh
 
     def _log_posterior(self, scores: JointScores) -> LogPosterior:
