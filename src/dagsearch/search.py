@@ -566,14 +566,21 @@ class Search(Session[Proposal]):
     def belief(self, state: State) -> Belief:
         """Belief over g of any state, in units of the reward, and over v; ignores pending leaves.
 
+        It is that of the present part of the search, which knows the rewards of this part; a leaf that
+        another part has evaluated has its own reward.
         v of an inner state is known in searches that descend, as :meth:`paper` makes them.
         """
         state = self.space.as_leaf(state) if type(state).__hash__ is None else state
         if self.explored is not None:
             return self.values.belief(self.posterior, state)
         self.without_fantasies()
-        mean, variance = self.posterior.predict([state])
-        g = self.posterior.in_reward_units(Gaussian(float(mean[0]), float(variance[0])))
+        row = self.index.find(state)
+        told = [one for one in self.history if one.row == row]
+        if told and all(one.part != self.posterior.part for one in told):  # its own reward says it all
+            g = Gaussian(told[-1].reward, self.posterior.noise)
+        else:
+            mean, variance = self.posterior.predict([state])
+            g = self.posterior.in_reward_units(Gaussian(float(mean[0]), float(variance[0])))
         return Belief(g, g if len(self.problem.actions(state)) == 0 else None, 0)
 
     @one_thread()

@@ -4,12 +4,12 @@ from contextlib import closing
 
 import numpy as np
 import pytest
-from support.runs import cut_off, events, knowledge
 
 import dagsearch as ds
 from dagsearch.data import Data
 from dagsearch.proposers import parts
 from dagsearch.proposers.parts import next_part, promise
+from support.runs import cut_off, events, knowledge
 
 SHORT = 14
 """Number of evaluations below which no part is left, in these tests."""
@@ -44,7 +44,9 @@ def rewarded(*rewards):
     return data
 
 
-RISING, FLAT = np.arange(60.0).tolist(), [*range(10), *[0.0] * 90]
+RISING = np.arange(60.0).tolist()
+STILL, LATER = [*RISING, *[0.0] * 55], [*RISING, *[0.0] * 300]
+"""A part that has stood still for a while, with a promise of about 1/2, and much later."""
 
 
 def test_a_part_that_improves_goes_on():
@@ -52,22 +54,31 @@ def test_a_part_that_improves_goes_on():
 
 
 def test_a_part_that_stands_still_is_left_for_a_new_one():
-    assert next_part(rewarded(FLAT).parts, 0) == 1
+    assert next_part(rewarded(LATER).parts, 0) == 1
 
 
 def test_no_part_is_left_while_its_model_is_still_learning(monkeypatch):
-    monkeypatch.setattr(parts, "_SHORTEST", 200)
-    assert next_part(rewarded(FLAT).parts, 0) == 0
+    monkeypatch.setattr(parts, "_SHORTEST", 1000)
+    assert next_part(rewarded(LATER).parts, 0) == 0
+    assert next_part(rewarded(LATER, [0.0] * 900).parts, 1) == 1
 
 
-def test_the_best_part_is_taken_up_again_where_it_promises_more_than_a_new_one():
-    slow = [*RISING, *[0.0] * 80]
-    data = rewarded(slow, FLAT)
-    assert 1.0 / 3.0 < promise(data.parts[0]) < 1.0 / 2.0
-    assert next_part(rewarded(slow).parts, 0) == 1
-    assert next_part(data.parts, 1) == 0
-    assert next_part(data.parts, 0) == 0
-    assert next_part(rewarded([*slow, *[0.0] * 400], FLAT).parts, 0) == 2
+def test_the_best_part_goes_on_while_it_promises_more_than_a_new_one():
+    assert 1.0 / 2.0 < promise(rewarded(STILL).parts[0], 2) < 2.0 / 3.0
+    assert 1.0 / 6.0 < promise(rewarded(LATER).parts[0], 2) < 1.0 / 5.0
+    assert promise(rewarded(LATER).parts[0], 51) > 1.0 / 51.0  # a new best is rare by then
+    behind = [0.0] * 20
+    assert next_part(rewarded(STILL).parts, 0) == next_part(rewarded(STILL, behind).parts, 0) == 0
+    assert next_part(rewarded(LATER, behind, behind).parts, 0) == 3
+    assert next_part(rewarded(LATER, *[behind] * 49).parts, 0) == 0
+
+
+def test_a_part_that_is_behind_the_best_one_at_the_same_age_is_left():
+    ahead, behind = (np.arange(20.0) + 0.5).tolist(), (np.arange(20.0) - 0.5).tolist()
+    assert next_part(rewarded(STILL, ahead).parts, 1) == 1
+    assert next_part(rewarded(STILL, behind).parts, 1) == 0
+    assert next_part(rewarded(STILL, behind[: SHORT - 1]).parts, 1) == 1
+    assert next_part(rewarded(LATER, behind).parts, 1) == 2
 
 
 def test_rewards_that_the_search_did_not_ask_for_do_not_end_a_part():
@@ -82,7 +93,7 @@ def test_rewards_that_the_search_did_not_ask_for_do_not_end_a_part():
 
 def test_a_part_begins_with_random_leaves_and_knows_its_own_rewards_only():
     search = searched(80)
-    assert search.posterior.part > 0
+    assert len(search.data.parts) > 1
     for number, part in enumerate(search.data.parts):
         assert all(one.predicted is None for one in part.evaluations[:6]), number
         assert all(one.predicted is not None for one in part.evaluations[6:]), number
@@ -95,6 +106,12 @@ def test_nothing_is_asked_twice_and_the_best_is_that_of_all_parts():
     assert len(search.data.parts) > 1
     assert len({one.leaf for one in search.history}) == 100
     assert search.result().best_reward == max(one.reward for one in search.history)
+
+
+def test_the_belief_over_a_leaf_of_another_part_is_its_own_reward():
+    search = searched(80)
+    for one in search.history:
+        assert search.belief(one.leaf).g.mean == pytest.approx(one.reward, abs=0.01)
 
 
 def test_a_tiny_problem_is_searched_completely():

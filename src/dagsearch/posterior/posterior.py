@@ -231,9 +231,12 @@ class Posterior:
         if not self.informed or not self.scores.is_joint:
             return None
         belief = self.in_reward_units(self._index.score(node))
-        if noise is None:
-            noise = self.units.scale**2 * cast(JointScores, self.scores).noise
-        return Gaussian(belief.mean, belief.variance + noise)
+        return Gaussian(belief.mean, belief.variance + (self.noise if noise is None else noise))
+
+    @property
+    def noise(self) -> float:
+        """Noise variance of a reward that is told without its own, in the user's units."""
+        return self.units.scale**2 * cast(JointScores, self.scores).noise
 
     def in_reward_units(self, belief: Gaussian) -> Gaussian:
         """A belief of the model in the user's units."""
