@@ -146,9 +146,9 @@ class Search(Session[Proposal]):
             self.posterior.enter(part)
             self.portfolio.begin(self.data.part(part))
 
-    def _learn(self, episodes: Sequence[Episode]) -> None:
+    def _learn(self, episodes: Sequence[Episode], part: int | None = None) -> None:
         """Condition the posterior on rewards; values read from then on include them."""
-        refused = self.posterior.condition(episodes, self.log.learnt)
+        refused = self.posterior.condition(episodes, self.log.learnt, part)
         if self.explored is not None:
             self.explored.learnt(episodes)
         if refused:
@@ -303,7 +303,7 @@ class Search(Session[Proposal]):
             covariance = self.posterior.scores.covariance
             if self.space.grow() and covariance is not None and covariance.reads_codes:
                 self.posterior.rebind(standardized(covariance.bind(self.space), self.space), len(ready))
-            self._learn(ready)
+            self._learn(ready, part)
         return evaluation
 
     def _compare_rewards(self, leaf: State, row: int, reward: float) -> None:

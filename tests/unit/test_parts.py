@@ -73,12 +73,17 @@ def test_the_best_part_goes_on_while_it_promises_more_than_a_new_one():
     assert next_part(rewarded(LATER, *[behind] * 49).parts, 0) == 0
 
 
-def test_a_part_that_is_behind_the_best_one_at_the_same_age_is_left():
+def test_a_part_that_is_behind_the_median_of_the_others_at_the_same_age_is_left():
     ahead, behind = (np.arange(20.0) + 0.5).tolist(), (np.arange(20.0) - 0.5).tolist()
+    low = [-1.0] * 20
     assert next_part(rewarded(STILL, ahead).parts, 1) == 1
     assert next_part(rewarded(STILL, behind).parts, 1) == 0
     assert next_part(rewarded(STILL, behind[: SHORT - 1]).parts, 1) == 1
     assert next_part(rewarded(LATER, behind).parts, 1) == 2
+    assert next_part(rewarded(STILL, low, behind).parts, 2) == 2  # ahead of the median, that of 13 and -1
+    assert next_part(rewarded(STILL, low, [*behind[:SHORT], *[0.0] * SHORT]).parts, 2) == 0
+    assert next_part(rewarded(STILL, low, [*ahead[:SHORT], *[0.0] * (SHORT - 1)]).parts, 2) == 2
+    assert next_part(rewarded(STILL, [*ahead, *[0.0] * 1000]).parts, 1) == 0  # older than the best one
 
 
 def test_rewards_that_the_search_did_not_ask_for_do_not_end_a_part():

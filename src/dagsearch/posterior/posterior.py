@@ -26,6 +26,8 @@ logger = logging.getLogger(__name__)
 
 # Number of pending leaves by which those that have fantasies change, so that it rarely happens.
 _BLOCK = 64
+# Number of rewards from which hyperparameters are learnt for the first time.
+_FIRST = 3
 # Number of rewards by which their scale is judged, and how many times the prior's it may be, or a fraction.
 _JUDGED, _OTHER_SCALE = 20, 10.0
 
@@ -50,7 +52,8 @@ class Posterior:
 
     def __init__(self, index: Index, evidence: Evidence | None, standardize: int, repeats: bool) -> None:
         self._index, self.evidence = index, evidence
-        self._learns_at, self._has_learnt = 3, False  # at which number of rewards, and whether it has before
+        # At which number of rewards hyperparameters are learnt, and whether they have been before.
+        self._learns_at, self._has_learnt = _FIRST, False
         if not is_whole(standardize) or standardize < 0:
             raise ValueError(f"standardize must be a whole number of at least 0, got {shown(standardize)}")
         self._standardize = int(standardize)
@@ -63,6 +66,8 @@ class Posterior:
         self.part = 0
         """Number of the part of the search whose rewards the model is conditioned on."""
         self._parts: list[list[Episode]] = [[]]
+        # Hyperparameters of other parts, noise included, and when they are learnt again.
+        self._left: dict[int, tuple[Covariance, float, int]] = {}
         self.log = Log()
         """Is told the hyperparameters that are found."""
         # Which of the pending leaves count as observed, and the model in which none does.
@@ -84,20 +89,25 @@ class Posterior:
         return bool(self.told) and self._missing == 0
 
     def enter(self, part: int) -> None:
-        """Condition the model on the rewards of this part alone; the hyperparameters stay.
+        """Condition the model on the rewards of this part alone, with the hyperparameters that it had.
 
-        A part without rewards begins as the search did: its first rewards are held back.
+        A part without rewards begins as the search did, but with the present hyperparameters.
         """
         if part == self.part:
             return
         self.discard_fantasies()
+        scores = cast(JointScores, self.scores)
+        known = scores.covariance, scores.noise, self._learns_at
+        if self.told:
+            self._left[self.part] = known
         self.part = part
         self._parts += [[] for _ in range(part + 1 - len(self._parts))]
         self._missing = 0 if self.told else self._standardize
         if self.told and not self._as_they_are:
             self.units = Units.of([episode.reward for episode in self.told])
-        scores = cast(JointScores, self.scores)
-        self._index.replace_scores(self._refitted(scores, scores.covariance, scores.noise))
+        covariance, noise, self._learns_at = self._left.get(part, (*known[:2], _FIRST))
+        self._has_learnt = bool(self.told)
+        self._index.replace_scores(self._refitted(scores, covariance, noise))
 
     def admit(self, episode: Episode, part: int = 0) -> Sequence[Episode]:
         """Take a reward of a part; returns what the model may learn from now, in its units."""
@@ -122,7 +132,7 @@ class Posterior:
             rows, rewards, noises = self._all_rewards()
             scores.condition_all(rows[:known], rewards[:known], noises[:known])
         self._index.replace_scores(scores)
-        self._learns_at = 3
+        self._learns_at, self._left = _FIRST, {}
 
     def missed(self) -> Sequence[Episode]:
         """A reward will not come; returns what :meth:`admit` does. At least two must come."""
@@ -141,14 +151,18 @@ class Posterior:
         return [self.units.standardized(episode) for episode in self.told]
 
     def condition(
-        self, episodes: Sequence[Episode], recorded: Mapping[str, Any] | None = None
+        self, episodes: Sequence[Episode], recorded: Mapping[str, Any] | None = None, part: int | None = None
     ) -> list[CovarianceError]:
         """Learn from rewards in the model's units; returns an error for each that the scores refuse.
 
         ``recorded`` are the hyperparameters that, as a log says, were learnt after these rewards; empty if
-        none were.
+        none were. ``part`` is the part that the rewards belong to, if it is not the present one.
         """
-        if not episodes and not recorded:
+        if recorded and part not in (None, self.part):
+            at = cast(Evidence, self.evidence).next_after(len(self._parts[cast(int, part)]))
+            covariance = cast(JointScores, self.scores).covariance.with_values(recorded["values"])
+            self._left[cast(int, part)] = covariance, recorded["noise"], at
+        if not episodes:
             return []
         assert self._fantasies.stop == 0, "discard fantasies first"
         refused = []
@@ -270,10 +284,9 @@ class Posterior:
     def learn(self, recorded: Mapping[str, Any] | None = None) -> None:
         """Replace the scores by those with the hyperparameters of largest evidence, or with recorded ones."""
         evidence = cast(Evidence, self.evidence)
-        self._learns_at = max(self._learns_at, evidence.next_after(len(self.told)))
+        self._learns_at = evidence.next_after(len(self.told))
         old, before = cast(JointScores, self.scores), self.units
-        if self.told:  # else another process has learnt them from another part
-            self.units = Units.of([episode.reward for episode in self.told])
+        self.units = Units.of([episode.reward for episode in self.told])
         try:
             if recorded is None:
                 first = not self._has_learnt
