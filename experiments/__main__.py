@@ -52,6 +52,7 @@ _BENCHMARKS = {
     "general": Experiment(
         "general:run", "every kind of choice", ("methods", "problems", "seeds", "keep"), "general"
     ),
+    "long": Experiment("long:run", "thousands of evaluations", ("methods", "problems", "seeds"), "long"),
     "grid": Experiment("benchmarks.grid:run", "DAGSearchCV beside other searches", ("scores",), "grid"),
     "speed": Experiment("speed:run", "what a step costs, as ratios within one run", folder="speed"),
     "forecast": Experiment(

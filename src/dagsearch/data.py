@@ -91,27 +91,17 @@ class Foresight:
         return recent if len(recent) >= _FEWEST else []
 
 
-class Data:
-    """Every evaluation in the order told, and every proposal that is pending.
+class Rewards:
+    """Evaluations in the order told, of one part of a search or of all.
 
     Parameters
     ----------
     key : callable
-        What identifies a leaf; evaluations and proposals of leaves with equal keys are of one leaf.
+        What identifies a leaf; evaluations of leaves with equal keys are of one leaf.
     """
 
     def __init__(self, key: Callable[[State], Hashable]) -> None:
         self._key = key
-        self._started = time.perf_counter()
-        self.stopped: str | None = None
-        """Why the last run ended; ``None`` if there was no run."""
-        self.failed = 0
-        """Number of evaluations that have failed."""
-        self.pending: list[Proposal] = []
-        """Pending proposals, the oldest first."""
-        self.offered: list[Proposal] = []
-        """Proposals to give out again before new ones, because their evaluations were cut off; some may no
-        longer be pending."""
         self._clear()
 
     def _clear(self) -> None:
@@ -131,15 +121,6 @@ class Data:
     def __len__(self) -> int:
         return len(self.evaluations)
 
-    # Evaluations -----------------------------------------------------------------------------------------
-
-    def evaluation(
-        self, leaf: State, actions: tuple[Action, ...] | None, reward: float, seconds: float, **about: Any
-    ) -> Evaluation:
-        """The next evaluation, to be added by :meth:`add`; ``about`` are more of its fields."""
-        best = max(reward, self.evaluations[-1].best_reward) if self.evaluations else reward
-        return Evaluation(len(self.evaluations) + 1, leaf, actions, reward, best, seconds, **about)
-
     def add(self, evaluation: Evaluation) -> None:
         """Add an evaluation."""
         self.foresight.record(evaluation.predicted, evaluation.reward)
@@ -150,15 +131,6 @@ class Data:
         self.evaluations.append(evaluation)
         if evaluation.actions is not None:
             self.reached.append(evaluation)
-
-    def remove(self, leaf: State) -> None:
-        """Remove all evaluations of a leaf, as if they had never been told."""
-        key, before = self._key(leaf), self.evaluations
-        self._clear()
-        for one in before:
-            if self._key(one.leaf) != key:
-                best = max(one.reward, self.evaluations[-1].best_reward) if self.evaluations else one.reward
-                self.add(replace(one, step=len(self) + 1, best_reward=best))
 
     def good(self, first: Evaluation | None) -> list[Evaluation]:
         """The best evaluations of different leaves to which actions are known, after ``first``."""
@@ -171,6 +143,67 @@ class Data:
             return list(ranked.values())
         ranked.pop(first.row, None)
         return [first, *ranked.values()]
+
+
+class Data(Rewards):
+    """Every evaluation in the order told, and every proposal that is pending.
+
+    Parameters
+    ----------
+    key : callable
+        What identifies a leaf; evaluations and proposals of leaves with equal keys are of one leaf.
+    """
+
+    def __init__(self, key: Callable[[State], Hashable]) -> None:
+        super().__init__(key)
+        self._started = time.perf_counter()
+        self.stopped: str | None = None
+        """Why the last run ended; ``None`` if there was no run."""
+        self.failed = 0
+        """Number of evaluations that have failed."""
+        self.pending: list[Proposal] = []
+        """Pending proposals, the oldest first."""
+        self.offered: list[Proposal] = []
+        """Proposals to give out again before new ones, because their evaluations were cut off; some may no
+        longer be pending."""
+
+    def _clear(self) -> None:
+        super()._clear()
+        self.parts: list[Rewards] = []
+        """The rewards of every part of the search."""
+
+    # Evaluations -----------------------------------------------------------------------------------------
+
+    def evaluation(
+        self, leaf: State, actions: tuple[Action, ...] | None, reward: float, seconds: float, **about: Any
+    ) -> Evaluation:
+        """The next evaluation, to be added by :meth:`add`; ``about`` are more of its fields."""
+        best = max(reward, self.evaluations[-1].best_reward) if self.evaluations else reward
+        return Evaluation(len(self) + 1, leaf, actions, reward, best, seconds, **about)
+
+    def add(self, evaluation: Evaluation) -> None:
+        """Add an evaluation, also to its part."""
+        super().add(evaluation)
+        self.part(evaluation.part).add(evaluation)
+
+    def part(self, number: int) -> Rewards:
+        """The rewards of a part, which may be new."""
+        while len(self.parts) <= number:
+            self.parts.append(Rewards(self._key))
+        return self.parts[number]
+
+    def of_leaf(self, row: int) -> list[float]:
+        """The rewards of a leaf, in the order told."""
+        return [one.reward for one in self.evaluations if one.row == row]
+
+    def remove(self, leaf: State) -> None:
+        """Remove all evaluations of a leaf, as if they had never been told."""
+        key, before = self._key(leaf), self.evaluations
+        self._clear()
+        for one in before:
+            if self._key(one.leaf) != key:
+                best = max(one.reward, self.evaluations[-1].best_reward) if self.evaluations else one.reward
+                self.add(replace(one, step=len(self) + 1, best_reward=best))
 
     def clock(self) -> float:
         """Seconds since the search began."""

@@ -87,8 +87,9 @@ def search(
     The first fifth of the evaluations, at most 10, are random leaves. After that each leaf is the one with
     the largest expected improvement a few changes away from good leaves, under a Gaussian belief whose
     hyperparameters are learnt from the evidence. Where predicted improvements do not come, turns go to random
-    changes of good leaves. ``docs/method.md`` says this in ten lines, ``docs/beyond.md`` what each part
-    gains.
+    changes of good leaves. From 200 evaluations on, the search begins again where its forecast promises less
+    than that, with a model of the new rewards only. ``docs/method.md`` says this in eleven lines,
+    ``docs/beyond.md`` what each of them gains.
 
     Whatever error ends the search, even one in your own problem, ``error.result`` is the result so far.
 

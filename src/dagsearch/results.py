@@ -36,6 +36,8 @@ class Proposal:
     """What the evaluation takes of the budget."""
     number: int = field(default=-1, compare=False, repr=False)
     """Number of the event that asked for it; −1 if nothing did."""
+    part: int | None = field(default=None, compare=False, repr=False)
+    """Number of the part of the search that asked for it; ``None`` if a user chose the leaf."""
 
 
 @dataclass(frozen=True)
@@ -116,6 +118,10 @@ class Evaluation:
     """Number of the leaf in the index of the search."""
     known: bool = field(default=False, repr=False)
     """Whether the reward was given as known, so that it does not count as an evaluation of the run."""
+    part: int = field(default=0, repr=False)
+    """Number of the part of the search that learns from it, from 0."""
+    asked: bool = field(default=False, repr=False)
+    """Whether that part asked for it."""
 
 
 @dataclass(frozen=True)

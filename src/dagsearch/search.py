@@ -14,7 +14,7 @@ from dagsearch._internal.deadline import OutOfTime
 from dagsearch._internal.threads import one_thread
 from dagsearch._internal.wiring import wiring
 from dagsearch.covariances import Covariance
-from dagsearch.data import Data
+from dagsearch.data import Data, Rewards
 from dagsearch.errors import ProblemError, SearchExhausted
 from dagsearch.forecasts import Forecast, forecast, progress_of
 from dagsearch.log import Log
@@ -33,6 +33,7 @@ from dagsearch.posterior.posterior import Posterior
 from dagsearch.posterior.units import Episode, checked_reward
 from dagsearch.problem import Action, Children, Problem, State
 from dagsearch.proposers.base import Proposer, View
+from dagsearch.proposers.parts import next_part
 from dagsearch.proposers.portfolio import Portfolio
 from dagsearch.proposers.remaining import Remaining
 from dagsearch.results import Belief, Evaluation, Gaussian, Line, Proposal, Result
@@ -116,7 +117,7 @@ class Search(Session[Proposal]):
         self.problem, self.space, self.deadline = space.problem, space, self.index.deadline
         self.repeats, self.seed, self.asked = repeats, seed_of(seed), 0
         known = self.posterior, self.index, self.data, Remaining(self.index)
-        self._view = View(*known, self.incumbent, cast(Explored, self.explored))
+        self._view = View(*known, self._best_of, cast(Explored, self.explored))
         self._failed: set[int] = set()  # rows of leaves that will not be evaluated
         self.log_with(Log())
         if self.explored is not None:
@@ -128,6 +129,8 @@ class Search(Session[Proposal]):
 
     def _next(self) -> Proposal:
         """The leaf that the first proposer to find one proposes."""
+        if not self.repeats and self.explored is None:
+            self._enter(next_part(self.data.parts, self.posterior.part))
         if self.posterior.fantasise([proposal.leaf for proposal in self.data.pending]):
             self._outdated()
         rng = np.random.default_rng([self.seed, self.asked])
@@ -137,9 +140,15 @@ class Search(Session[Proposal]):
                 return found
         raise SearchExhausted("every leaf has been evaluated or asked for")
 
-    def _learn(self, episodes: Sequence[Episode]) -> None:
+    def _enter(self, part: int) -> None:
+        """Go on with a part of the search, or begin a new one."""
+        if part != self.posterior.part:
+            self.posterior.enter(part)
+            self.portfolio.begin(self.data.part(part))
+
+    def _learn(self, episodes: Sequence[Episode], part: int | None = None) -> None:
         """Condition the posterior on rewards; values read from then on include them."""
-        refused = self.posterior.condition(episodes, self.log.learnt)
+        refused = self.posterior.condition(episodes, self.log.learnt, part)
         if self.explored is not None:
             self.explored.learnt(episodes)
         if refused:
@@ -159,25 +168,36 @@ class Search(Session[Proposal]):
 
     def decide(self) -> Proposal:
         """The proposal that is next; it is not pending yet."""
-        self._turn = self.portfolio.state
+        self._turn = self.turn
         try:
             return self._avoiding_pending()
         except (SearchExhausted, OutOfTime) as over:
-            self.portfolio.state = self._turn  # nobody has used it, and other processes do not know of it
+            self.turn = self._turn  # nobody has used it, and other processes do not know of it
             if isinstance(over, SearchExhausted):  # no further reward will come
                 if self.explored is not None:
                     self.explored.complete()
                 self.settle(exhausted=True)
             raise
 
+    @property
+    def turn(self) -> tuple[int, ...]:
+        """Whose turn it is, the number of random leaves left, and the part of the search."""
+        return *self.portfolio.state, self.posterior.part
+
+    @turn.setter
+    def turn(self, turn: Sequence[int]) -> None:
+        first, initial, part = (*turn, 0)[:3]  # earlier versions had one part
+        self.portfolio.state = first, initial
+        self.posterior.enter(part)
+
     def accept(self, proposal: Proposal, number: int) -> Proposal:
         """Make the proposal that was decided pending, with the number that the log gives it."""
         self.asked += 1
-        return self.add_pending(replace(proposal, number=number))
+        return self.add_pending(replace(proposal, number=number, part=self.posterior.part))
 
     def withdraw(self, proposal: Proposal) -> None:
         """Let a proposal that was decided not count; what a descent has added to the DAG stays."""
-        self.portfolio.state = self._turn
+        self.turn = self._turn
         if self.explored is not None and proposal.path:
             self.explored.graph.visits[list(proposal.path)] -= 1
 
@@ -252,14 +272,22 @@ class Search(Session[Proposal]):
         row, proposal = self.index.leaf(leaf), proposal and self._known(proposal)
         pending = self.data.find(leaf if proposal is None else proposal.leaf, proposal)
         asked = proposal if pending is None else self.data.pending[pending]
+        asked_by = None if pending is None else self.data.pending[pending].part
+        part = self.posterior.part if asked_by is None else asked_by
         self.without_fantasies()
         self._compare_rewards(leaf, row, reward)
-        predicted = None if self.posterior.evidence is None else self.posterior.of_reward(row, noise)
+        believed = self.posterior.evidence is not None and part == self.posterior.part
+        predicted = self.posterior.of_reward(row, noise) if believed else None
         actions, path = (self._way(leaf), ()) if proposal is None else (proposal.actions, proposal.path)
         if self.space.by_run is not None:
             actions = tuple(self.space.actions_to(leaf))
         evaluation = self.data.evaluation(
-            leaf, actions, reward, seconds, predicted=predicted, known=known, row=row
+            *(leaf, actions, reward, seconds),
+            predicted=predicted,
+            known=known,
+            row=row,
+            part=part,
+            asked=asked_by is not None,
         )
         # Before anything is learnt: the reward has been paid for.
         if self.log.write("tell", evaluation, asked, noise, note=note, by_leaf=proposal is None) is None:
@@ -271,18 +299,18 @@ class Search(Session[Proposal]):
             self.index.table.closed[row] = not self.repeats
             self._failed.discard(row)
             self.data.add(evaluation)
-            ready = self.posterior.admit(Episode(path, row, reward, noise, leaf))
+            ready = self.posterior.admit(Episode(path, row, reward, noise, leaf), part)
             covariance = self.posterior.scores.covariance
             if self.space.grow() and covariance is not None and covariance.reads_codes:
                 self.posterior.rebind(standardized(covariance.bind(self.space), self.space), len(ready))
-            self._learn(ready)
+            self._learn(ready, part)
         return evaluation
 
     def _compare_rewards(self, leaf: State, row: int, reward: float) -> None:
         """Warn if a leaf of a search without noise has a second, different reward."""
         if self.repeats or not self.index.table.closed[row]:
             return
-        before = [episode.reward for episode in self.posterior.told if episode.leaf == row]
+        before = self.data.of_leaf(row)
         if before and reward not in before:
             logger.warning(
                 "%r has the rewards %.6g and %.6g, but the search takes rewards to have no noise: make it "
@@ -384,7 +412,7 @@ class Search(Session[Proposal]):
     def _untell(self, leaf: State, again: bool, note: Any) -> None:
         """Unlearn every reward of a leaf."""
         row = self.index.find(leaf)
-        if all(episode.leaf != row for episode in self.posterior.told):
+        if not self.data.of_leaf(row):
             raise ValueError(f"{leaf!r} was not told: there is no reward to take back")
         if not self.posterior.scores.is_joint or self.explored is not None:
             raise ValueError(
@@ -538,14 +566,21 @@ class Search(Session[Proposal]):
     def belief(self, state: State) -> Belief:
         """Belief over g of any state, in units of the reward, and over v; ignores pending leaves.
 
+        It is that of the present part of the search, which knows the rewards of this part; a leaf that
+        another part has evaluated has its own reward.
         v of an inner state is known in searches that descend, as :meth:`paper` makes them.
         """
         state = self.space.as_leaf(state) if type(state).__hash__ is None else state
         if self.explored is not None:
             return self.values.belief(self.posterior, state)
         self.without_fantasies()
-        mean, variance = self.posterior.predict([state])
-        g = self.posterior.in_reward_units(Gaussian(float(mean[0]), float(variance[0])))
+        row = self.index.find(state)
+        told = [one for one in self.history if one.row == row]
+        if told and all(one.part != self.posterior.part for one in told):  # its own reward says it all
+            g = Gaussian(told[-1].reward, self.posterior.noise)
+        else:
+            mean, variance = self.posterior.predict([state])
+            g = self.posterior.in_reward_units(Gaussian(float(mean[0]), float(variance[0])))
         return Belief(g, g if len(self.problem.actions(state)) == 0 else None, 0)
 
     @one_thread()
@@ -589,11 +624,14 @@ class Search(Session[Proposal]):
 
     def incumbent(self) -> Evaluation | None:
         """The best evaluation so far: by reward, or by mean g where noise is learnt."""
-        data, posterior = self.data, self.posterior
-        if data.best is None or not posterior.learns_noise or not posterior.informed:
-            return data.best
-        mean, _ = posterior.moments([one.row for one in data.evaluations])
-        return data.evaluations[int(np.argmax(mean))]
+        return self._best_of(self.data)
+
+    def _best_of(self, rewards: Rewards) -> Evaluation | None:
+        posterior = self.posterior
+        if rewards.best is None or not posterior.learns_noise or not posterior.informed:
+            return rewards.best
+        mean, _ = posterior.moments([one.row for one in rewards.evaluations])
+        return rewards.evaluations[int(np.argmax(mean))]
 
     @one_thread()
     def result(self) -> Result:
@@ -619,8 +657,7 @@ class Search(Session[Proposal]):
 
     def mean_reward(self, leaf: State) -> float | None:
         """Mean of the rewards of a leaf; ``None`` if it was not evaluated."""
-        row = self.index.find(leaf)
-        told = [episode.reward for episode in self.posterior.told if episode.leaf == row]
+        told = self.data.of_leaf(self.index.find(leaf))
         return float(np.mean(told)) if told else None
 
     @property
@@ -629,7 +666,7 @@ class Search(Session[Proposal]):
         if self.posterior.learns_noise:
             return False
         if self.repeats:  # no leaf is closed
-            leaves, evaluated = self.space.few_leaves, {episode.leaf for episode in self.posterior.told}
+            leaves, evaluated = self.space.few_leaves, {one.row for one in self.history}
             return bool(leaves) and all(self.index.find(leaf) in evaluated for leaf in leaves)
         return not (self._failed or self.data.pending) and self._view.remaining.anywhere() is None
 

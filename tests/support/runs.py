@@ -77,7 +77,7 @@ def knowledge(search):
         list(search.pending),
         index.states,
         *(array[: len(index.states)].tolist() for array in arrays),
-        search.portfolio.state,
+        search.turn,
         tuple(search.posterior.units),
         search.asked,
         search.spent,

@@ -344,7 +344,7 @@ def test_the_aim_rises_and_local_search_takes_turns_where_predicted_improvements
     portfolio = Portfolio(climbs, local)
 
     def turns(count, foresight):
-        view = SimpleNamespace(initial=False, data=SimpleNamespace(foresight=foresight, known=0))
+        view = SimpleNamespace(initial=False, part=SimpleNamespace(foresight=foresight, known=0))
         return [next(portfolio.turn(view, rng)) for _ in range(count)]
 
     first = turns(400, foresight)
@@ -355,7 +355,7 @@ def test_the_aim_rises_and_local_search_takes_turns_where_predicted_improvements
 
 def test_if_one_finds_nothing_the_others_are_asked():
     view = SimpleNamespace(
-        initial=False, data=SimpleNamespace(foresight=SimpleNamespace(realised_ratio=1.0), known=0)
+        initial=False, part=SimpleNamespace(foresight=SimpleNamespace(realised_ratio=1.0), known=0)
     )
     one, other, local, rng = Climb(), Climb(), Nearby(), np.random.default_rng(0)
     portfolio = Portfolio([one, other, one], local, initial=1)

@@ -36,8 +36,8 @@ from dagsearch.problem import State
 
 # A posterior variance below −_SLACK times the prior one is not a rounding error.
 _SLACK = 1e-6
-# Number of rewarded leaves from which a model of constant size takes over.
-_MOST_EXACT = 1000
+MOST_EXACT = 1000
+"""Number of rewarded leaves from which a model of constant size takes over."""
 
 
 class AnchoredScores(JointScores):
@@ -64,7 +64,7 @@ class AnchoredScores(JointScores):
     @property
     def outgrown(self) -> bool:
         """Whether there are too many rewards for functions; landmarks then take over."""
-        return self._rewarded.size >= _MOST_EXACT
+        return self._rewarded.size >= MOST_EXACT
 
     @property
     def _rewarded(self) -> IntArray:

@@ -14,7 +14,7 @@ from dagsearch.errors import CovarianceError
 from dagsearch.log import Log
 from dagsearch.posterior.base import JointScores, Scores
 from dagsearch.posterior.evidence import FEWEST, Evidence, LogPosterior, by_leaf
-from dagsearch.posterior.function import AnchoredScores, FunctionScores
+from dagsearch.posterior.function import MOST_EXACT, AnchoredScores, FunctionScores
 from dagsearch.posterior.index import Index
 from dagsearch.posterior.landmarks import InducedScores
 from dagsearch.posterior.units import Episode, Units
@@ -26,6 +26,8 @@ logger = logging.getLogger(__name__)
 
 # Number of pending leaves by which those that have fantasies change, so that it rarely happens.
 _BLOCK = 64
+# Number of rewards from which hyperparameters are learnt for the first time.
+_FIRST = 3
 # Number of rewards by which their scale is judged, and how many times the prior's it may be, or a fraction.
 _JUDGED, _OTHER_SCALE = 20, 10.0
 
@@ -50,17 +52,22 @@ class Posterior:
 
     def __init__(self, index: Index, evidence: Evidence | None, standardize: int, repeats: bool) -> None:
         self._index, self.evidence = index, evidence
-        self._learns_at, self._has_learnt = 3, False  # at which number of rewards, and whether it has before
+        # At which number of rewards hyperparameters are learnt, and whether they have been before.
+        self._learns_at, self._has_learnt = _FIRST, False
         if not is_whole(standardize) or standardize < 0:
             raise ValueError(f"standardize must be a whole number of at least 0, got {shown(standardize)}")
-        self._missing = int(standardize)  # rewards that are held back until this number more is told
+        self._standardize = int(standardize)
+        self._missing = self._standardize  # rewards that are held back until this number more is told
         self.units = Units()
         """The model's units."""
         self._as_they_are = standardize == 0 and evidence is None
         self.learns_noise = repeats and evidence is not None
         """Whether the noise is learnt; the best leaf is then the one with the best mean g."""
-        self.told: list[Episode] = []
-        """Every reward told, in the user's units."""
+        self.part = 0
+        """Number of the part of the search whose rewards the model is conditioned on."""
+        self._parts: list[list[Episode]] = [[]]
+        # Hyperparameters of other parts, noise included, and when they are learnt again.
+        self._left: dict[int, tuple[Covariance, float, int]] = {}
         self.log = Log()
         """Is told the hyperparameters that are found."""
         # Which of the pending leaves count as observed, and the model in which none does.
@@ -72,13 +79,41 @@ class Posterior:
         return self._index.scores
 
     @property
+    def told(self) -> list[Episode]:
+        """Every reward of the present part, in the user's units."""
+        return self._parts[self.part]
+
+    @property
     def informed(self) -> bool:
         """Whether the model knows any reward."""
         return bool(self.told) and self._missing == 0
 
-    def admit(self, episode: Episode) -> Sequence[Episode]:
-        """Take a reward; returns the episodes that the model may learn from now, in its units."""
-        self.told.append(episode)
+    def enter(self, part: int) -> None:
+        """Condition the model on the rewards of this part alone, with the hyperparameters that it had.
+
+        A part without rewards begins as the search did, but with the present hyperparameters.
+        """
+        if part == self.part:
+            return
+        self.discard_fantasies()
+        scores = cast(JointScores, self.scores)
+        known = scores.covariance, scores.noise, self._learns_at
+        if self.told:
+            self._left[self.part] = known
+        self.part = part
+        self._parts += [[] for _ in range(part + 1 - len(self._parts))]
+        self._missing = 0 if self.told else self._standardize
+        if self.told and not self._as_they_are:
+            self.units = Units.of([episode.reward for episode in self.told])
+        covariance, noise, self._learns_at = self._left.get(part, (*known[:2], _FIRST))
+        self._has_learnt = bool(self.told)
+        self._index.replace_scores(self._refitted(scores, covariance, noise))
+
+    def admit(self, episode: Episode, part: int = 0) -> Sequence[Episode]:
+        """Take a reward of a part; returns what the model may learn from now, in its units."""
+        self._parts[part].append(episode)
+        if part != self.part:
+            return []
         if len(self.told) == _JUDGED:
             self._check_scale()
         if self._missing == 0:
@@ -97,7 +132,7 @@ class Posterior:
             rows, rewards, noises = self._all_rewards()
             scores.condition_all(rows[:known], rewards[:known], noises[:known])
         self._index.replace_scores(scores)
-        self._learns_at = 3
+        self._learns_at, self._left = _FIRST, {}
 
     def missed(self) -> Sequence[Episode]:
         """A reward will not come; returns what :meth:`admit` does. At least two must come."""
@@ -116,13 +151,17 @@ class Posterior:
         return [self.units.standardized(episode) for episode in self.told]
 
     def condition(
-        self, episodes: Sequence[Episode], recorded: Mapping[str, Any] | None = None
+        self, episodes: Sequence[Episode], recorded: Mapping[str, Any] | None = None, part: int | None = None
     ) -> list[CovarianceError]:
         """Learn from rewards in the model's units; returns an error for each that the scores refuse.
 
         ``recorded`` are the hyperparameters that, as a log says, were learnt after these rewards; empty if
-        none were.
+        none were. ``part`` is the part that the rewards belong to, if it is not the present one.
         """
+        if recorded and part not in (None, self.part):
+            at = cast(Evidence, self.evidence).next_after(len(self._parts[cast(int, part)]))
+            covariance = cast(JointScores, self.scores).covariance.with_values(recorded["values"])
+            self._left[cast(int, part)] = covariance, recorded["noise"], at
         if not episodes:
             return []
         assert self._fantasies.stop == 0, "discard fantasies first"
@@ -143,8 +182,9 @@ class Posterior:
 
     def forget(self, row: int) -> None:
         """Unlearn all rewards of a leaf."""
-        left = [episode for episode in self.told if episode.leaf != row]
-        forgotten, self.told = len(self.told) - len(left), left
+        before = len(self.told)
+        self._parts = [[one for one in part if one.leaf != row] for part in self._parts]
+        forgotten = before - len(self.told)
         scores = cast(JointScores, self.scores)
         if self._missing > 0:
             self._missing += forgotten
@@ -205,9 +245,12 @@ class Posterior:
         if not self.informed or not self.scores.is_joint:
             return None
         belief = self.in_reward_units(self._index.score(node))
-        if noise is None:
-            noise = self.units.scale**2 * cast(JointScores, self.scores).noise
-        return Gaussian(belief.mean, belief.variance + noise)
+        return Gaussian(belief.mean, belief.variance + (self.noise if noise is None else noise))
+
+    @property
+    def noise(self) -> float:
+        """Noise variance of a reward that is told without its own, in the user's units."""
+        return self.units.scale**2 * cast(JointScores, self.scores).noise
 
     def in_reward_units(self, belief: Gaussian) -> Gaussian:
         """A belief of the model in the user's units."""
@@ -262,13 +305,16 @@ class Posterior:
 
     def _refitted(self, scores: JointScores, covariance: Covariance, noise: float) -> JointScores:
         """A model of the same rewards with another covariance and noise."""
-        if isinstance(scores, AnchoredScores) and scores.outgrown:
-            fresh: JointScores = InducedScores.of(scores, covariance, noise)
+        leaves = list({episode.leaf: None for episode in self.told})
+        if isinstance(scores, AnchoredScores) and len(leaves) >= MOST_EXACT:
+            rows = covariance.represent([self._index.states[leaf] for leaf in leaves])
+            fresh: JointScores = InducedScores(covariance, noise, scores.prior_mean, rows)
         else:
             kind = FunctionScores if isinstance(scores, InducedScores) else type(scores)
             fresh = kind(covariance, noise, scores.prior_mean)
         fresh.track(self._index.states)
-        fresh.condition_all(*self._all_rewards())
+        if self.told and self._missing == 0:
+            fresh.condition_all(*self._all_rewards())
         return fresh
 
     def _log_posterior(self, scores: JointScores) -> LogPosterior:

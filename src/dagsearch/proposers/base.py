@@ -6,7 +6,7 @@ from typing import Protocol
 
 import numpy as np
 
-from dagsearch.data import Data
+from dagsearch.data import Data, Rewards
 from dagsearch.posterior.index import Index
 from dagsearch.posterior.posterior import Posterior
 from dagsearch.proposers.remaining import Remaining
@@ -27,8 +27,8 @@ class View:
     """The rewards so far."""
     remaining: Remaining
     """Finds leaves that are left."""
-    incumbent: Callable[[], Evaluation | None]
-    """The best evaluation: by reward, or by mean g where noise is learnt."""
+    incumbent: Callable[[Rewards], Evaluation | None]
+    """The best of some evaluations: by reward, or by mean g where noise is learnt."""
     explored: Explored
     """The explored DAG, whose values may be stale; only a search that descends has one."""
     initial: bool = False
@@ -38,9 +38,14 @@ class View:
         self.space: Space = self.index.space
         """The problem."""
 
+    @property
+    def part(self) -> Rewards:
+        """The rewards of the present part of the search."""
+        return self.data.part(self.posterior.part)
+
     def good(self) -> Sequence[Evaluation]:
-        """The best evaluations of different leaves to which actions are known, the incumbent first."""
-        return self.data.good(self.incumbent())
+        """The part's best evaluations of different leaves to which actions are known, its incumbent first."""
+        return self.part.good(self.incumbent(self.part))
 
 
 class Proposer(Protocol):

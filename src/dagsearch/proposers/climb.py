@@ -50,7 +50,7 @@ class Climb(Configured):
 
     def propose(self, view: View, rng: np.random.Generator) -> Proposal | None:
         """The open leaf with the largest expected improvement on all paths up."""
-        good, reached = view.good(), view.data.reached
+        good, reached = view.good(), view.part.reached
         if not good or view.space.has_players:
             return None
         nodes = [one.row for one in good]
@@ -100,7 +100,7 @@ class _Landscape:
         # Whether a point may not be evaluated; by its codes where there are any, so that no leaf is made.
         self._is_closed = self._is_leaf_closed if self._known is None else self._known.is_closed
         # How far above the best score to aim, in the model's units.
-        self._target = float(view.posterior.moments(good)[0].max()) + view.data.foresight.margin
+        self._target = float(view.posterior.moments(good)[0].max()) + view.part.foresight.margin
 
     def around(self, point: Any, rng: np.random.Generator) -> Points:
         """Points one change away: of many swaps those with the best means, else a random part."""

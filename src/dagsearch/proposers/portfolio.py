@@ -5,6 +5,7 @@ from copy import copy
 
 import numpy as np
 
+from dagsearch.data import Rewards
 from dagsearch.proposers.base import Proposer, View
 from dagsearch.proposers.descent import Descent
 from dagsearch.proposers.nearby import Random
@@ -54,12 +55,12 @@ class Portfolio:
 
     def turn(self, view: View, rng: np.random.Generator) -> Iterator[Proposer]:
         """The proposers in the order in which they are to be asked now."""
-        view.initial = self._initial > view.data.known
+        view.initial = self._initial > view.part.known
         if view.initial:
             self._initial -= 1
             yield self.descent or Random()
             view.initial = False
-        ratio = view.data.foresight.realised_ratio
+        ratio = view.part.foresight.realised_ratio
         if self.local is not None and ratio < 0.5 and rng.random() < 0.5 - ratio:
             yield self.local
         first, self._turn = self._turn, (self._turn + 1) % len(self.proposers)
@@ -69,6 +70,10 @@ class Portfolio:
             yield from others
             yield from (self.local,) if self.local is not None else ()
             yield Random()
+
+    def begin(self, part: Rewards) -> None:
+        """A part of the search begins or is taken up again; a new one begins with random leaves, too."""
+        self._initial = self.initial if len(part) == 0 else 0
 
     @property
     def state(self) -> tuple[int, int]:

@@ -82,7 +82,7 @@ class LeafEvents:
             "moves": moves_to(leaf, proposal.actions),
             "value": self._value(),
             "actions": numbered(search.problem, proposal.actions),
-            "turn": list(search.portfolio.state),
+            "turn": list(search.turn),
             "best": self._best(),
         }
 
@@ -150,8 +150,7 @@ class LeafEvents:
                     return
                 search.withdraw(made)
             self._warn()
-        turn, initial = body["turn"]
-        search.portfolio.state = turn, initial
+        search.turn = body["turn"]
         search.accept(Proposal(leaf, actions), event.number)
 
     def _warn(self) -> None:

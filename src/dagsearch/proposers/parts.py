@@ -1,0 +1,58 @@
+"""Which part of the search goes on. Every part begins anew, and has a model of its own rewards alone.
+
+A new part becomes the best of k + 1 with probability 1 / (k + 1), and takes as long as the best one with
+about this probability only. The best part goes on as long as its forecast promises a better reward with a
+larger probability within as many evaluations. Another part is left by the median stopping rule of Golovin
+et al. ("Google Vizier", 2017): after 200, 400, 800, … evaluations, where it is behind the median of the
+others after as many.
+"""
+
+from collections.abc import Sequence
+from statistics import median
+
+from dagsearch.data import Rewards
+from dagsearch.forecasts import forecast, progress_of
+from dagsearch.results import Evaluation
+
+# Number of evaluations below which no part is left: its model is still learning.
+_SHORTEST = 200
+
+
+def next_part(parts: Sequence[Rewards], present: int) -> int:
+    """The number of the part that the next evaluation belongs to; that of a part without rewards is new."""
+    reached = {number: part.best.reward for number, part in enumerate(parts) if part.best is not None}
+    if present not in reached:
+        return present
+    best = max(reached, key=reached.__getitem__)
+    if present != best and not _is_behind(present, best, parts):
+        return present
+    if promise(parts[best], len(reached) + 1) >= 1.0 / (len(reached) + 1):
+        return best
+    return next((number for number in range(len(parts)) if number not in reached), len(parts))
+
+
+def _own(part: Rewards) -> list[Evaluation]:
+    """What the part itself has asked for."""
+    return [one for one in part.evaluations if one.asked]
+
+
+def _is_behind(number: int, best: int, parts: Sequence[Rewards]) -> bool:
+    """Whether a part was behind the median of others when it was compared with those as old, and the best."""
+    own = [[one.reward for one in _own(part)] for part in parts]
+    if len(own[number]) < _SHORTEST:
+        return False
+    age = _SHORTEST << (len(own[number]) // _SHORTEST).bit_length() - 1
+    others = {other for other, one in enumerate(own) if len(one) >= age} - {number} | {best}
+    return max(own[number][:age]) < median(max(own[other][:age]) for other in others)
+
+
+def promise(part: Rewards, share: int) -> float:
+    """Probability that a ``share`` of its number of evaluations brings a part a better reward.
+
+    1 while the part is too short to say.
+    """
+    own = _own(part)
+    if len(own) < _SHORTEST:
+        return 1.0
+    progress = progress_of([one.reward for one in own], [one.predicted for one in own])
+    return 0.0 if progress is None else forecast(progress, max(_SHORTEST, len(own) // share)).chance
