@@ -50,6 +50,7 @@ class AnchoredScores(JointScores):
         self._anchors: Rows = None  # prepared
         self._factor = GrowingCholesky()
         self._weights = np.zeros(0)  # z, so that the mean is μ + Vᵀz
+        self._solved: FloatArray | None = None  # the last L⁻ᵀz
 
     def track(self, states: Sequence[State]) -> None:
         # Until they are refreshed, the beliefs of new nodes are those before any reward.
@@ -125,7 +126,9 @@ class AnchoredScores(JointScores):
     @property
     def _alpha(self) -> FloatArray:
         """L⁻ᵀω, so that the mean of g is μ + Σ_xZ L⁻ᵀω."""
-        return self._weights @ self._factor.inverse
+        if self._solved is None:
+            self._solved = self._weights @ self._factor.inverse
+        return self._solved
 
     def _related(self, rows: Rows) -> tuple[FloatArray, FloatArray]:
         """Covariances of anchors with rows, shape ``(anchors, rows)``, and variances without ``private``."""
@@ -234,7 +237,7 @@ class FunctionScores(AnchoredScores):
             self._anchors = joined(self._anchors, self.covariance.prepared(rows))
         self._leaves = leaves
         self._weights = self._factor.whiten(self._observed[leaves, None])[:, 0]
-        self._stale = True
+        self._stale, self._solved = True, None
 
     def _next_columns(self, nodes: IntArray) -> tuple[FloatArray, FloatArray]:
         """l = L⁻¹Σ_Ot of leaves t, and their covariance Σ_tt − l·l that is left, without noise."""
@@ -253,7 +256,7 @@ class FunctionScores(AnchoredScores):
         self._leaves = np.append(self._leaves, nodes)
         self._weights = np.append(self._weights, np.zeros(nodes.size))
         self._factor.append(columns, corner)
-        self._stale = True
+        self._stale, self._solved = True, None
 
     def _fantasise(self, nodes: Sequence[int]) -> None:
         # Rewards equal to the mean: their rows of V come after those of all rewards, and their z is 0.

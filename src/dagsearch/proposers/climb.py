@@ -195,10 +195,9 @@ class _KnownCodes:
 
     def closed_beside(self, codes: IntArray) -> FloatArray:
         """Closed leaves one swap away, where all leaves have one size: 1 for every place that is chosen."""
-        chosen = (codes == 1).astype(np.float32)
-        with np.errstate(invalid="ignore"):  # some BLAS set the flag though all entries are 0 or 1
-            shared = self._chosen[: self._count] @ chosen
-        beside = np.flatnonzero(shared == chosen.sum() - 1.0)
+        chosen = np.flatnonzero(codes == 1)
+        shared = self._chosen[: self._count, chosen].sum(axis=1)
+        beside = np.flatnonzero(shared == chosen.size - 1.0)
         return np.asarray(self._chosen[beside[self._is_closed[self._rows[beside]]]])
 
     def is_closed(self, codes: IntArray) -> bool:
