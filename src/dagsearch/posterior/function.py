@@ -30,7 +30,15 @@ from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.covariances import Covariance, SetKernel
 from dagsearch.covariances.rows import Rows, joined
 from dagsearch.errors import CovarianceError
-from dagsearch.posterior.base import AT_ONCE, JointScores, MeanFunction, SharedBelief, largest, prior_means
+from dagsearch.posterior.base import (
+    AT_ONCE,
+    JointScores,
+    MeanFunction,
+    SharedBelief,
+    largest,
+    offsets,
+    prior_means,
+)
 from dagsearch.posterior.cholesky import GrowingCholesky
 from dagsearch.problem import State
 
@@ -89,15 +97,29 @@ class AnchoredScores(JointScores):
         """Whether :meth:`predict_codes` works."""
         return self.covariance.reads_codes and not callable(self.prior_mean)
 
-    def predict_codes(self, codes: IntArray, most: int) -> tuple[IntArray, FloatArray, FloatArray]:
+    def predict_codes(
+        self, codes: IntArray, most: int, nodes: IntArray | None = None
+    ) -> tuple[IntArray, FloatArray, FloatArray]:
         """:meth:`predict` for the most promising of some leaves that are given by their codes.
 
-        Returns the places of the ``most`` leaves with the largest means, and the mean and variance of each.
+        With ``nodes``, −1 where there is none, a leaf that is tracked has its own rewards, too. Returns the
+        places of the ``most`` leaves with the largest means, and the mean and variance of each.
         """
-        means = prior_means(self.prior_mean, range(len(codes)))
         cross, prior = self._related(self.covariance.from_codes(codes))
-        closer = largest(means + self._alpha @ cross, most)
-        return closer, *self._moments(means[closer], cross[:, closer], prior[closer])
+        means = prior_means(self.prior_mean, range(len(codes)))
+        noise, own = np.full(len(codes), np.inf), np.zeros(len(codes))
+        if nodes is not None:
+            known = nodes >= 0
+            noise[known], own[known] = self._observed_noise[nodes[known]], self._observed[nodes[known]]
+
+        def merged(shared: FloatArray, kappa: FloatArray, at: IntArray | slice) -> FloatArray:
+            return np.asarray(means[at] + (1.0 - kappa) * shared + kappa * own[at])
+
+        kappa, _ = offsets(noise, self.covariance.private)
+        closer = largest(merged(self._alpha @ cross, kappa, slice(None)), most)
+        mean, variance, private = self._shared(cross[:, closer], prior[closer])
+        kappa, offset = offsets(noise[closer], private)
+        return closer, merged(mean, kappa, closer), (1.0 - kappa) ** 2 * variance + offset
 
     @property
     def rates_swaps(self) -> bool:
