@@ -54,6 +54,9 @@ _BENCHMARKS = {
     ),
     "long": Experiment("long:run", "thousands of evaluations", ("methods", "problems", "seeds"), "long"),
     "grid": Experiment("benchmarks.grid:run", "DAGSearchCV beside other searches", ("scores",), "grid"),
+    "noise": Experiment(
+        "noise:run", "what is recommended where rewards are noisy", ("seeds", "keep"), "noise"
+    ),
     "speed": Experiment("speed:run", "what a step costs, as ratios within one run", folder="speed"),
     "forecast": Experiment(
         "benchmarks.forecast:run", "fits the coefficients of forecasts", folder="forecast"

@@ -5,7 +5,7 @@ Four methods are enough. Optional members are looked up by name (see :class:`Pro
 """
 
 import inspect
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, NamedTuple, Protocol, runtime_checkable
@@ -162,6 +162,9 @@ class Layout(NamedTuple):
     """The numbers of items that a set can have."""
     positions: FloatArray | None = None
     """Where each item of a set is, shape ``(places, dimensions)``; near items are alike."""
+    options: Sequence[Sequence[Hashable]] = ()
+    """For each place what its categories are, "absent" left out: places that offer the same are compared with
+    each other. By default the categories of all places are the same ones."""
 
 
 class Coding(NamedTuple):

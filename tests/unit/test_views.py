@@ -400,3 +400,27 @@ def test_a_result_says_how_well_rewards_were_predicted(caplog):
 @pytest.mark.parametrize(("budget", "initial"), [(1, 1), (3, 2), (25, 5), (200, 10)])
 def test_a_search_begins_with_a_fifth_of_its_budget_but_not_many_random_leaves(budget, initial):
     assert default_initial(budget) == initial
+
+
+def test_neighbours_anywhere_are_compared_by_value_where_all_places_offer_the_same():
+    rng, letters = np.random.default_rng(0), np.array(["a", "b", "c"])
+    orders = [rng.permutation(3) for _ in range(5)]
+    codes = rng.integers(-1, 3, size=(12, 5))
+    listed = PlaceViews(np.full(5, 3), options=[letters.tolist()] * 5)
+    shuffled = PlaceViews(np.full(5, 3), options=[letters[order].tolist() for order in orders])
+    gone = np.where(
+        codes < 0, -1, np.stack([np.argsort(o)[c] for o, c in zip(orders, codes.T, strict=True)], 1)
+    )
+    for view, name in enumerate(listed.names):
+        weights, grams = np.tile(np.eye(3)[view], (2, 1)), []
+        for views, rows in ((listed, codes), (shuffled, gone)):
+            described = Stacked([rows, views.described(rows)])
+            grams.append(views.compared(described, described, np.ones(5), weights))
+        np.testing.assert_allclose(*grams, atol=1e-9, err_msg=name)
+
+
+def test_places_with_options_of_their_own_are_not_compared_with_each_other():
+    own = ds.problems.Choices({f"stage {i}": [f"p{i}v{j}" for j in range(4)] for i in range(6)}, len)
+    same = ds.problems.Choices({f"stage {i}": [f"v{j}" for j in range(4)] for i in range(6)}, len)
+    names = [[h.name for h in Views().bind(problem).hyperparameters] for problem in (own, same)]
+    assert ["linear, neighbours anywhere" in each for each in names] == [False, True]

@@ -9,7 +9,7 @@ Rows are :class:`dagsearch.covariances.rows.Stacked`: codes, and beside them wha
 each state.
 """
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
@@ -34,15 +34,15 @@ def views_of(layout: Layout) -> "PlaceViews | OrderViews":
     """The views of states with this layout."""
     if layout.kind == "order":
         return OrderViews(int(layout.categories[0]), len(layout.categories))
-    return PlaceViews(layout.categories, layout.numbers)
+    return PlaceViews(layout.categories, layout.numbers, layout.options)
 
 
 class PlaceViews:
     """Views of a categorical vector: values, neighbouring values, numbers.
 
-    Values and neighbouring values are compared at their place, the latter also anywhere: 1 if they are equal,
-    0 if not, less the chance of equality; 0 if one of them is undecided. Numbers are compared by where they
-    lie on several scales.
+    Values and neighbouring values are compared at their place, the latter also anywhere if all places offer
+    the same options: 1 if they are equal, 0 if not, less the chance of equality; 0 if one of them is
+    undecided. Numbers are compared by where they lie on several scales.
 
     Parameters
     ----------
@@ -50,19 +50,27 @@ class PlaceViews:
         Number of categories of each place.
     numbers : sequence
         For each place the numbers that its categories are, ``None`` if they are none.
+    options : sequence
+        For each place what its categories are; by default those of all places are the same ones.
     """
 
-    def __init__(self, categories: IntArray, numbers: Sequence[FloatArray | None] = ()) -> None:
+    def __init__(
+        self,
+        categories: IntArray,
+        numbers: Sequence[FloatArray | None] = (),
+        options: Sequence[Sequence[Hashable]] = (),
+    ) -> None:
         self.categories = np.asarray(categories, dtype=np.int64)
         self._chance = 1.0 / self.categories
         self._pair_chance = self._chance[1:] * self._chance[:-1]
         self.names = ["value at its place"]
+        # The numbers of categories among what all places offer, if neighbours are compared anywhere.
+        self._shared: IntArray | None = None
         pairs = self.categories[:-1] * self.categories[1:]
         if len(self.categories) > 2 and pairs.sum() <= _MOST_FEATURES:
             self.names.append("neighbours at their place")
-            if np.all(self.categories == self.categories[0]):
-                self.names.append("neighbours anywhere")
-        self._anywhere_wanted = len(self.names) == 3
+            self._shared = _shared(self.categories, options)
+            self.names += ["neighbours anywhere"] if self._shared is not None else []
         self.numbers = _Numbers(self.categories, numbers)
         self._first_number = len(self.names)
         self.names += self.numbers.names
@@ -100,9 +108,10 @@ class PlaceViews:
         These are the features of numbers, and counts of neighbouring categories, centred.
         """
         numbers = self.numbers.features(codes)
-        if not self._anywhere_wanted:
+        if self._shared is None:
             return numbers
-        found = neighbours_of(codes, int(self.categories[0]))
+        shared = np.where(codes < 0, -1, self._shared[np.arange(codes.shape[1]), codes])
+        found = neighbours_of(shared, int(self.categories[0]))
         return np.hstack([numbers, found - found.sum(axis=1, keepdims=True) / found.shape[1]])
 
     def compared(self, ours: Rows, theirs: Rows, relevance: FloatArray, weights: FloatArray) -> FloatArray:
@@ -125,7 +134,7 @@ class PlaceViews:
             sums -= (by_place * self._chance)[:, None] * known @ theirs.T
             sums -= of_pairs[:, None, None] * (pairs * self._pair_chance @ their_pairs.T)
         width = self.numbers.width
-        if self._anywhere_wanted and weights[:, 2].any():
+        if self._shared is not None and weights[:, 2].any():
             sums += weights[:, 2, None, None] * (more[:, width:] @ others_more[:, width:].T)
         of_numbers = weights[:, self._first_number :]
         if of_numbers.any():
@@ -142,13 +151,27 @@ class PlaceViews:
         found[:, 0] = known @ ((1.0 - self._chance) * relevance[: codes.shape[1]] * self._equality)
         if self._first_number > 1:
             found[:, 1] = pairs @ (1.0 - self._pair_chance)
-        if self._anywhere_wanted:
+        if self._shared is not None:
             found[:, 2] = np.add.reduce(more[:, width:] ** 2, axis=1)
         if width:
             columns = self.numbers.columns
             of_numbers = (more[:, :width] ** 2).reshape(len(more), len(self.numbers.names), columns.size)
             found[:, self._first_number :] = of_numbers @ relevance[codes.shape[1] :][columns]
         return found
+
+
+def _shared(categories: IntArray, options: Sequence[Sequence[Hashable]]) -> IntArray | None:
+    """The number of each category among what all places offer; ``None`` if they offer different things.
+
+    Shape ``(places, categories)``.
+    """
+    if np.any(categories != categories[0]) or any(set(known) != set(options[0]) for known in options):
+        return None
+    number = {option: place for place, option in enumerate(options[0])} if options else {}
+    absent = list(range(len(number), int(categories[0])))
+    return np.array(
+        [[*map(number.__getitem__, known), *absent] for known in options or [()] * len(categories)]
+    )
 
 
 def _decided(codes: IntArray) -> tuple[FloatArray, FloatArray]:

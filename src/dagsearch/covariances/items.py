@@ -21,8 +21,8 @@ class BetweenItems(Learnt, ABC):
         """How alike items are, shape ``(items, items)``."""
 
     @abstractmethod
-    def gradients(self) -> list[FloatArray]:
-        """Derivatives of the matrix by the logarithm of each hyperparameter."""
+    def gradient(self, weights: FloatArray) -> list[float]:
+        """Derivatives of Σ weights ∘ matrix by the logarithm of each hyperparameter."""
 
     def __len__(self) -> int:
         """Number of items."""
@@ -57,26 +57,31 @@ class Nearness(BetweenItems):
             raise CovarianceError(
                 f"positions must be finite numbers of shape (items, dimensions), got shape {where.shape}"
             )
-        self._squared = ((where[:, None] - where[None]) ** 2).sum(axis=2)
+        squared = ((where[:, None] - where[None]) ** 2).sum(axis=2)
+        # On a grid few distances differ, and elsewhere half of them.
+        self._squared, which = np.unique(squared, return_inverse=True)
+        self._which = which.reshape(squared.shape)
         self.own = checked_variance("own", own)
         self.length = self._spacing() if length is None else checked_positive("length", length)
         self._learn(length=("distance between items", 0.5), own=("own share of items", 1.0))
 
     def _spacing(self) -> float:
         """The default length; 1 if all items are in one place."""
-        apart = np.where(self._squared > 0.0, self._squared, np.inf).min(axis=1)
+        squared = self._squared[self._which]
+        apart = np.where(squared > 0.0, squared, np.inf).min(axis=1)
         apart = apart[np.isfinite(apart)]
         return _SPACINGS * float(np.sqrt(np.median(apart))) if apart.size else 1.0
 
     def matrix(self) -> FloatArray:
-        near = np.exp(-0.5 * self._squared / self.length**2)
+        near = np.exp(-0.5 * self._squared / self.length**2)[self._which]
         near[np.diag_indices(len(near))] += self.own
         return np.asarray(near)
 
-    def gradients(self) -> list[FloatArray]:
+    def gradient(self, weights: FloatArray) -> list[float]:
         scaled = self._squared / self.length**2
-        found = [scaled * np.exp(-0.5 * scaled)]
-        return found + ([self.own * np.eye(len(scaled))] if "own" in self._learnt else [])
+        by_distance = np.bincount(self._which.ravel(), weights.ravel())
+        by_length = float(by_distance @ (scaled * np.exp(-0.5 * scaled)))
+        return [by_length, *([self.own * float(weights.trace())] if "own" in self._learnt else [])]
 
 
 class Relevance(BetweenItems):
@@ -135,11 +140,11 @@ class Relevance(BetweenItems):
         found *= weight
         return np.asarray(found)
 
-    def gradients(self) -> list[FloatArray]:
+    def gradient(self, weights: FloatArray) -> list[float]:
         squared = self.flat + self._relevance
         weight, change = np.sqrt(squared), 0.5 * self.flat / squared
-        by_flat = self.matrix() * (change[:, None] + change)
-        return [by_flat, self.trend * np.outer(weight, weight)]
+        by_flat = np.vdot(weights, self.matrix() * (change[:, None] + change))
+        return [float(by_flat), self.trend * float(weight @ weights @ weight)]
 
 
 class GivenMatrix(BetweenItems):
@@ -169,8 +174,8 @@ class GivenMatrix(BetweenItems):
     def matrix(self) -> FloatArray:
         return np.asarray(self._matrix + self.own * self._mean * np.eye(len(self._matrix)))
 
-    def gradients(self) -> list[FloatArray]:
-        return [self.own * self._mean * np.eye(len(self._matrix))] if self._learnt else []
+    def gradient(self, weights: FloatArray) -> list[float]:
+        return [self.own * self._mean * float(weights.trace())] if self._learnt else []
 
 
 def correlation(data: ArrayLike) -> FloatArray:

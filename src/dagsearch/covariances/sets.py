@@ -21,18 +21,20 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from dagsearch._internal import linalg
 from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.covariances.base import Covariance, Gradient
 from dagsearch.covariances.items import BetweenItems, GivenMatrix, Nearness, Relevance
 from dagsearch.covariances.parameters import changed, checked_positive, checked_variance
-from dagsearch.covariances.rows import Rows
+from dagsearch.covariances.rows import Rows, Stacked
 from dagsearch.errors import CovarianceError
 from dagsearch.problem import Coding, Problem, State
 from dagsearch.space import Space
 
 # Exponents up to this size, four of which are added, do not overflow.
 _LARGE = 150.0
-# Of at least the first number of items, rows with at most the second share of entries are taken as sparse.
+# Of at least the first number of items, rows with at most the second share of entries are learnt from as
+# sparse ones.
 _MANY, _FEW = 128, 0.1
 
 
@@ -101,7 +103,7 @@ class SetKernel(Covariance):
         self._center, self._spread = np.zeros(1), np.zeros((1, 1))
         # K is the matrix, or the identity if there is none, times the scale.
         self._matrix_between: FloatArray | None = None
-        self._scale = 1.0
+        self._scale, self._towards = 1.0, np.zeros(1)  # and Kx̄
 
     def bind(self, problem: Problem | Space) -> "Covariance":
         own = Space.of(problem)
@@ -123,8 +125,8 @@ class SetKernel(Covariance):
         bound = changed(self, _coding=coding, _center=center)
         if self._parts:
             return changed(bound, _spread=centred.T @ centred / len(centred))._with_parts(self._parts)
-        mean = float(np.einsum("ij,ij->i", centred, centred).mean())
-        return changed(bound, _scale=1.0 / max(mean, 1e-300))
+        scale = 1.0 / max(float(np.einsum("ij,ij->i", centred, centred).mean()), 1e-300)
+        return changed(bound, _scale=scale, _towards=scale * center)
 
     def represent(self, states: Sequence[State]) -> Rows:
         if self._coding is None:
@@ -139,12 +141,15 @@ class SetKernel(Covariance):
             return changed(self, _parts=parts)
         matrix = parts[0].matrix()
         scale = 1.0 / max(float(np.vdot(self._spread, matrix)), 1e-300)
-        return changed(self, _parts=parts, _matrix_between=matrix, _scale=scale)
+        towards = scale * (matrix @ self._center)
+        return changed(self, _parts=parts, _matrix_between=matrix, _scale=scale, _towards=towards)
 
-    def _smooth(self, centred: Any) -> FloatArray:
+    def _smooth(self, rows: Rows) -> FloatArray:
         """K(x − x̄) of each row."""
-        matrix = self._matrix_between
-        return np.asarray(self._scale * (centred if matrix is None else centred @ matrix))
+        matrix, used = self._matrix_between, _used(rows)
+        if matrix is None:
+            return np.asarray(self._scale * (rows - self._center))
+        return np.asarray(self._scale * (rows[:, used] @ matrix[used]) - self._towards)
 
     # Covariances -----------------------------------------------------------------------------------
 
@@ -152,32 +157,54 @@ class SetKernel(Covariance):
         return self.related(rows, self.prepared(rows[:0]))[1]
 
     def prepared(self, rows: Rows) -> Rows:
-        """K(x − x̄) of each row, and (x − x̄)ᵀK(x − x̄) in the last column."""
-        centred = rows - self._center
-        smooth = self._smooth(centred)
-        return np.concatenate([smooth, np.einsum("ij,ij->i", smooth, centred)[:, None]], axis=1)
+        """K(x − x̄) of each row, e^(K(x − x̄) / 2ℓ²) for swaps, and three numbers about each.
+
+        These are (x − x̄)ᵀK(x − x̄), x̄ᵀK(x − x̄) and the largest exponent.
+        """
+        smooth = self._smooth(rows)
+        exponents = smooth / (2.0 * self.length**2)
+        largest = np.maximum.reduce(np.abs(exponents), axis=1, initial=0.0)
+        norms = np.einsum("ij,ij->i", smooth, rows - self._center)
+        factors = np.exp(np.clip(exponents, -_LARGE, _LARGE))
+        return Stacked([smooth, factors, np.column_stack([norms, smooth @ self._center, largest])])
 
     def cross(self, rows: Rows, others: Rows) -> FloatArray:
         return self.related(rows, others)[0]
 
     def related(self, rows: Rows, others: Rows) -> tuple[FloatArray, FloatArray]:
-        centred = rows - self._center
-        inner = centred @ others[:, :-1].T
-        norms = np.einsum("ij,ij->i", self._smooth(centred), centred)
-        u = norms[:, None] + others[:, -1] - 2.0 * inner
-        u /= 2.0 * self.length**2
-        cross = np.exp(-0.5 * np.maximum(u, 0.0, out=u))
+        smooth, _, about = others.parts
+        used = _used(rows)
+        entries = rows[:, used]
+        # In memory others come first: so they are wanted by what follows.
+        inner = (smooth[:, used] @ entries.T).T
+        inner -= about[:, 1]
+        norms = self._norms(entries, used)
+        u = -2.0 * inner
+        u += norms[:, None]
+        u += about[:, 0]
+        u *= -0.25 / self.length**2
+        cross = np.exp(np.minimum(u, 0.0, out=u), out=u)
         cross *= self.nonlinear
-        cross += self.bias + self.linear * inner
-        return np.asarray(cross), self.bias + self.linear * norms + self.nonlinear
+        inner *= self.linear
+        cross += inner
+        cross += self.bias
+        return cross, self.bias + self.linear * norms + self.nonlinear
+
+    def _norms(self, entries: FloatArray, used: IntArray) -> FloatArray:
+        """(x − x̄)ᵀK(x − x̄) of rows, of which the entries that are used are given."""
+        matrix, towards = self._matrix_between, self._towards
+        smooth = entries if matrix is None else entries @ matrix[np.ix_(used, used)]
+        smooth = self._scale * smooth - 2.0 * towards[used]
+        return np.asarray(np.einsum("ij,ij->i", smooth, entries) + towards @ self._center)
 
     # Hyperparameters -------------------------------------------------------------------------------
 
     def value_and_gradient(self, rows: Rows) -> tuple[FloatArray, Gradient]:
         entries, center = self._entries(rows)
-        smooth = self._smooth(entries)
+        matrix = self._matrix_between
+        smooth = self._scale * (entries if matrix is None else entries @ matrix)
         towards = smooth @ center
-        inner = entries @ smooth.T - towards[:, None] - towards + self._smooth(center) @ center
+        inner = entries @ smooth.T - towards[:, None] - towards + self._towards @ center
         norms = inner.diagonal()
         u = np.maximum(norms[:, None] + norms - 2.0 * inner, 0.0) / (2.0 * self.length**2)
         fallen = np.exp(-0.5 * u)
@@ -212,7 +239,8 @@ class SetKernel(Covariance):
     ) -> list[float]:
         """Derivatives by the hyperparameters of K; ``by_u`` are the weighted derivatives by u.
 
-        With X the centred rows, G = XKXᵀ and u = (Gᵢᵢ + Gⱼⱼ − 2Gᵢⱼ) / 2ℓ², so that Σ W ∘ matrix changes by
+        ``center`` is what ``entries`` lack to be centred. With X the centred rows, G = XKXᵀ and
+        u = (Gᵢᵢ + Gⱼⱼ − 2Gᵢⱼ) / 2ℓ², so that Σ W ∘ matrix changes by
         Σ A ∘ dG = Σ XᵀAX ∘ dK. The scale of K changes too: the mean change over random leaves is subtracted.
         """
         matrix, scale = self._matrix_between, self._scale
@@ -221,14 +249,13 @@ class SetKernel(Covariance):
         by_u = by_u / self.length**2
         by_inner = self.linear * weights - by_u
         by_inner[np.diag_indices(len(by_u))] += by_u.sum(axis=0)
-        by_entries = entries.T @ (by_inner @ entries)
-        by_center = float(by_inner.sum()) * center - 2.0 * (entries.T @ by_inner.sum(axis=0))
-
-        def along(change: FloatArray) -> float:
-            return scale * float(np.vdot(by_entries, change) + by_center @ (change @ center))
-
-        spread = scale * along(matrix) * self._spread
-        return [along(change) - float((spread * change).sum()) for change in self._parts[0].gradients()]
+        found = np.ascontiguousarray(entries.T @ (by_inner @ entries))
+        across = float(by_inner.sum()) * center - 2.0 * (entries.T @ by_inner.sum(axis=0))
+        # In place: there is one entry per pair of items.
+        found = linalg.dger(1.0, center, across, a=found.T, overwrite_a=1).T
+        change = -scale * float(np.vdot(found, matrix))
+        found = linalg.daxpy(self._spread.ravel(), found.ravel(), a=change).reshape(found.shape)
+        return [scale * one for one in self._parts[0].gradient(found)]
 
     def __rmul__(self, factor: float) -> "Covariance":
         """Scale the variances themselves, so that the factor needs no hyperparameter."""
@@ -241,7 +268,7 @@ class SetKernel(Covariance):
     # Leaves by their codes -------------------------------------------------------------------------
 
     def from_codes(self, codes: IntArray) -> Rows:
-        return np.asarray(codes == 1, dtype=np.float64, order="F")
+        return np.asarray(codes == 1, dtype=np.float64)
 
     def sums_of_swaps(self, codes: IntArray, others: Rows, weights: FloatArray) -> FloatArray:
         r"""Weighted sums of covariances of all leaves that have one item exchanged for another.
@@ -269,31 +296,38 @@ class SetKernel(Covariance):
             one; both are in ascending order.
         """
         i, j = np.flatnonzero(codes == 1), np.flatnonzero(codes != 1)
-        smooth, norms = others[:, :-1], others[:, -1]
-        centred = self.from_codes(codes) - self._center
-        own = self._smooth(centred)
-        inner = smooth @ centred
-        apart = float(own @ centred) + norms - 2.0 * inner
-        # Of K(x − y) at the items, and of K between them.
-        out, into = own[i] - smooth[:, i], own[j] - smooth[:, j]
-        matrix = self._matrix_between
-        between = self._scale * (i[:, None] == j if matrix is None else matrix[np.ix_(i, j)])
-        half = 0.5 * (self._scale * (np.ones(len(own)) if matrix is None else matrix.diagonal()))
+        smooth, factors, about = others.parts
+        matrix, scale = self._matrix_between, self._scale
+        own = scale * (codes == 1 if matrix is None else matrix[i].sum(axis=0)) - self._towards
+        inner = smooth[:, i].sum(axis=1) - about[:, 1]
+        apart = own[i].sum() - own @ self._center + about[:, 0] - 2.0 * inner
+        # How ‖x − eᵢ + eⱼ‖² differs from ‖x‖², for all j, of which those that are chosen are left out last.
+        sums = scale * (1.0 * (np.arange(len(codes)) == i[:, None]) if matrix is None else matrix[i])
+        half = 0.5 * scale * (np.ones(len(own)) if matrix is None else matrix.diagonal())
+        sums -= own + half
+        sums += (own - half)[i, None]
         sharp = 1.0 / (2.0 * self.length**2)
-        largest = max(np.abs(out).max(initial=0.0), np.abs(into).max(initial=0.0), 2.0 * half.max())
-        if sharp * largest <= _LARGE:
-            by_out = np.exp(sharp * (out - half[i])) * (weights * np.exp(-0.5 * sharp * apart))[:, None]
-            by_into = np.exp(-sharp * (into + half[j]))
-            sums = self.nonlinear * np.exp(sharp * between) * (by_out.T @ by_into)
+        largest = max(about[:, 2].max(), sharp * max(np.abs(own).max(), 2.0 * half.max()))
+        if largest <= _LARGE:
+            sums *= sharp
+            np.exp(sums, out=sums)
+            by_out = (weights * np.exp(-0.5 * sharp * apart))[:, None] / factors[:, i]
+            sums *= by_out.T @ factors
         else:  # the factors might overflow, their product does not
-            near = -0.5 * sharp * apart[:, None] - sharp * (into + half[j])
-            by_item = zip(sharp * (out - half[i]).T, sharp * between, strict=True)
-            each = [weights @ np.exp(near + away[:, None] + row) for away, row in by_item]
-            sums = self.nonlinear * np.array(each)
-        sums += self.bias * weights.sum() + self.linear * float(weights @ inner)
+            near = smooth - 0.5 * apart[:, None]
+            by_item = zip(smooth[:, i].T, sums, strict=True)
+            sums = np.array([weights @ np.exp(sharp * (near - away[:, None] + row)) for away, row in by_item])
+        sums *= self.nonlinear
         trend = self.linear * (weights @ smooth)
-        return np.asarray(sums + trend[j] - trend[i][:, None])
+        sums += trend
+        sums += (self.bias * weights.sum() + self.linear * float(weights @ inner) - trend[i])[:, None]
+        return np.asarray(sums[:, j])
 
     def __repr__(self) -> str:
         values = ", ".join(f"{parameter.name}={parameter.value:.3g}" for parameter in self.hyperparameters)
         return f"SetKernel(squared-exponential, {values})"
+
+
+def _used(rows: Rows) -> IntArray:
+    """The entries that are not 0 in all rows."""
+    return np.flatnonzero((rows != 0.0).any(axis=0))

@@ -30,7 +30,15 @@ from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.covariances import Covariance, SetKernel
 from dagsearch.covariances.rows import Rows, joined
 from dagsearch.errors import CovarianceError
-from dagsearch.posterior.base import AT_ONCE, JointScores, MeanFunction, SharedBelief, largest, prior_means
+from dagsearch.posterior.base import (
+    AT_ONCE,
+    JointScores,
+    MeanFunction,
+    SharedBelief,
+    largest,
+    offsets,
+    prior_means,
+)
 from dagsearch.posterior.cholesky import GrowingCholesky
 from dagsearch.problem import State
 
@@ -50,6 +58,7 @@ class AnchoredScores(JointScores):
         self._anchors: Rows = None  # prepared
         self._factor = GrowingCholesky()
         self._weights = np.zeros(0)  # z, so that the mean is μ + Vᵀz
+        self._solved: FloatArray | None = None  # the last L⁻ᵀz
 
     def track(self, states: Sequence[State]) -> None:
         # Until they are refreshed, the beliefs of new nodes are those before any reward.
@@ -88,15 +97,29 @@ class AnchoredScores(JointScores):
         """Whether :meth:`predict_codes` works."""
         return self.covariance.reads_codes and not callable(self.prior_mean)
 
-    def predict_codes(self, codes: IntArray, most: int) -> tuple[IntArray, FloatArray, FloatArray]:
+    def predict_codes(
+        self, codes: IntArray, most: int, nodes: IntArray | None = None
+    ) -> tuple[IntArray, FloatArray, FloatArray]:
         """:meth:`predict` for the most promising of some leaves that are given by their codes.
 
-        Returns the places of the ``most`` leaves with the largest means, and the mean and variance of each.
+        With ``nodes``, −1 where there is none, a leaf that is tracked has its own rewards, too. Returns the
+        places of the ``most`` leaves with the largest means, and the mean and variance of each.
         """
-        means = prior_means(self.prior_mean, range(len(codes)))
         cross, prior = self._related(self.covariance.from_codes(codes))
-        closer = largest(means + self._alpha @ cross, most)
-        return closer, *self._moments(means[closer], cross[:, closer], prior[closer])
+        means = prior_means(self.prior_mean, range(len(codes)))
+        noise, own = np.full(len(codes), np.inf), np.zeros(len(codes))
+        if nodes is not None:
+            known = nodes >= 0
+            noise[known], own[known] = self._observed_noise[nodes[known]], self._observed[nodes[known]]
+
+        def merged(shared: FloatArray, kappa: FloatArray, at: IntArray | slice) -> FloatArray:
+            return np.asarray(means[at] + (1.0 - kappa) * shared + kappa * own[at])
+
+        kappa, _ = offsets(noise, self.covariance.private)
+        closer = largest(merged(self._alpha @ cross, kappa, slice(None)), most)
+        mean, variance, private = self._shared(cross[:, closer], prior[closer])
+        kappa, offset = offsets(noise[closer], private)
+        return closer, merged(mean, kappa, closer), (1.0 - kappa) ** 2 * variance + offset
 
     @property
     def rates_swaps(self) -> bool:
@@ -125,7 +148,9 @@ class AnchoredScores(JointScores):
     @property
     def _alpha(self) -> FloatArray:
         """L⁻ᵀω, so that the mean of g is μ + Σ_xZ L⁻ᵀω."""
-        return self._weights @ self._factor.inverse
+        if self._solved is None:
+            self._solved = self._weights @ self._factor.inverse
+        return self._solved
 
     def _related(self, rows: Rows) -> tuple[FloatArray, FloatArray]:
         """Covariances of anchors with rows, shape ``(anchors, rows)``, and variances without ``private``."""
@@ -234,7 +259,7 @@ class FunctionScores(AnchoredScores):
             self._anchors = joined(self._anchors, self.covariance.prepared(rows))
         self._leaves = leaves
         self._weights = self._factor.whiten(self._observed[leaves, None])[:, 0]
-        self._stale = True
+        self._stale, self._solved = True, None
 
     def _next_columns(self, nodes: IntArray) -> tuple[FloatArray, FloatArray]:
         """l = L⁻¹Σ_Ot of leaves t, and their covariance Σ_tt − l·l that is left, without noise."""
@@ -253,7 +278,7 @@ class FunctionScores(AnchoredScores):
         self._leaves = np.append(self._leaves, nodes)
         self._weights = np.append(self._weights, np.zeros(nodes.size))
         self._factor.append(columns, corner)
-        self._stale = True
+        self._stale, self._solved = True, None
 
     def _fantasise(self, nodes: Sequence[int]) -> None:
         # Rewards equal to the mean: their rows of V come after those of all rewards, and their z is 0.

@@ -44,11 +44,12 @@ def greedy_landmarks(covariance: Covariance, rows: Rows) -> IntArray:
     some = evenly(len(rows), _MOST_CANDIDATES)
     rows = rows[some]
     left = covariance.variances(rows)
-    smallest = _NOTHING * float(left.max(initial=0.0))
+    scale = float(left.max(initial=0.0))
+    smallest = _NOTHING * scale
     columns = np.zeros((min(_MOST_LANDMARKS, len(rows)), len(rows)))
     chosen: list[int] = []
     while len(chosen) < len(columns) and left.max() > smallest:
-        pivot = int(left.argmax())
+        pivot = int((left / scale).round(9).argmax())  # many are alike, and rounding must not decide
         count = len(chosen)
         across = covariance.cross(rows, covariance.prepared(rows[pivot : pivot + 1]))[:, 0]
         across = across - columns[:count, pivot] @ columns[:count]
@@ -93,6 +94,10 @@ class InducedScores(LinearScores, AnchoredScores):
             self._refuse()
         own = shared + self.covariance.private - np.einsum("ij,ij->j", features, features)
         return features, np.maximum(own, 0.0)
+
+    def _learn(self, node: int, reward: float, variance: float, fantasy: bool = False) -> None:
+        super()._learn(node, reward, variance, fantasy)
+        self._solved = None
 
     def _row(self, node: int) -> tuple[IntArray, FloatArray, float]:
         features, own = self._features(*self._related(self._rows[[node]]))

@@ -91,6 +91,7 @@ class _Landscape:
     def __init__(self, view: View, moves: Moves, good: Sequence[int], known: "_KnownCodes") -> None:
         self.index, self.moves = view.index, moves
         self._scores = scores = cast(JointScores, view.posterior.scores)
+        self._posterior = view.posterior
         self._by_codes = view.space.coding is not None
         reads = self._by_codes and isinstance(scores, AnchoredScores) and scores.reads_codes
         self._reader = cast(AnchoredScores, scores) if reads else None
@@ -115,13 +116,17 @@ class _Landscape:
             return rating
         if self._reader is not None:
             most = len(points) if self._by_swaps else _CLOSER  # swaps are those with the best means already
-            closer, mean, variance = self._reader.predict_codes(points, most)
+            # Only where leaves are evaluated again does it matter what they have earned.
+            nodes = self._known.nodes(points) if self._known and self._posterior.learns_noise else None
+            closer, mean, variance = self._reader.predict_codes(points, most, nodes)
             if self._by_swaps:
                 # A leaf's private variance is no reason to prefer it: no other leaf shares it. Elsewhere the
                 # first 25 evaluations are better with it.
-                variance = np.maximum(variance - self._scores.covariance.private, 0.0)
+                unseen = slice(None) if nodes is None else nodes[closer] < 0
+                variance[unseen] = np.maximum(variance[unseen] - self._scores.covariance.private, 0.0)
         else:
-            mean, variance = self._scores.predict([self.moves.leaf(point) for point in points])
+            predictor = self._posterior if self._posterior.learns_noise else self._scores
+            mean, variance = predictor.predict([self.moves.leaf(point) for point in points])
             closer = largest(mean, _CLOSER if self._by_codes else len(points))
             mean, variance = mean[closer], variance[closer]
         # Rounding errors must not distinguish leaves that the model does not distinguish.
@@ -195,11 +200,15 @@ class _KnownCodes:
 
     def closed_beside(self, codes: IntArray) -> FloatArray:
         """Closed leaves one swap away, where all leaves have one size: 1 for every place that is chosen."""
-        chosen = (codes == 1).astype(np.float32)
-        with np.errstate(invalid="ignore"):  # some BLAS set the flag though all entries are 0 or 1
-            shared = self._chosen[: self._count] @ chosen
-        beside = np.flatnonzero(shared == chosen.sum() - 1.0)
+        chosen = np.flatnonzero(codes == 1)
+        shared = self._chosen[: self._count, chosen].sum(axis=1)
+        beside = np.flatnonzero(shared == chosen.size - 1.0)
         return np.asarray(self._chosen[beside[self._is_closed[self._rows[beside]]]])
+
+    def nodes(self, points: IntArray) -> IntArray:
+        """Rows of the leaves with these codes, −1 for a leaf that is not known."""
+        keys = [codes.tobytes() for codes in points.astype(np.int32)]
+        return np.array([self._row_of.get(key, -1) for key in keys], dtype=np.int64)
 
     def is_closed(self, codes: IntArray) -> bool:
         """Whether these are the codes of a leaf that may not be evaluated."""

@@ -148,7 +148,9 @@ class NamedCodes:
         may_lack = np.array([name in optional for name in values], dtype=np.bool_)
         self._sizes = np.array([len(known) for known in values.values()], dtype=np.int64)
         self._absent = np.where(may_lack, self._sizes, -1)
-        self.layout = Layout("places", self._sizes + may_lack, numbers_of_places(list(values.values())))
+        options = list(values.values())
+        numbers = numbers_of_places(options)
+        self.layout = Layout("places", self._sizes + may_lack, numbers, options=options)
         self.changes = OtherOptions(self.layout, self._absent)
         """Another value of one name."""
         self.rows = [self.row(leaf, complete=True) for leaf in leaves]

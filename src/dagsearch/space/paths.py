@@ -67,7 +67,7 @@ def tuple_coding(paths: Sequence[Path]) -> Coding | None:
         return tuple([known[code] for known, code in zip(decisions, codes.tolist(), strict=True)])
 
     kind, numbers = ("order", ()) if is_order else ("places", numbers_of_places(decisions))
-    layout = Layout(kind, np.array([len(known) for known in options]), numbers)
+    layout = Layout(kind, np.array([len(known) for known in options]), numbers, options=decisions)
     certain = all_others if is_order else always_same
     return Coding(layout, codes, leaf_of, list, certain=certain, complete=always_same)
 
