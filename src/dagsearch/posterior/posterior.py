@@ -158,10 +158,10 @@ class Posterior:
         ``recorded`` are the hyperparameters that, as a log says, were learnt after these rewards; empty if
         none were. ``part`` is the part that the rewards belong to, if it is not the present one.
         """
-        if recorded and part not in (None, self.part):
-            at = cast(Evidence, self.evidence).next_after(len(self._parts[cast(int, part)]))
+        if recorded and part is not None and part != self.part:
+            at = cast(Evidence, self.evidence).next_after(len(self._parts[part]))
             covariance = cast(JointScores, self.scores).covariance.with_values(recorded["values"])
-            self._left[cast(int, part)] = covariance, recorded["noise"], at
+            self._left[part] = covariance, recorded["noise"], at
         if not episodes:
             return []
         assert self._fantasies.stop == 0, "discard fantasies first"
