@@ -7,13 +7,14 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from dagsearch._internal.typing import FloatArray, IntArray
+from dagsearch.methods import default_initial
+from dagsearch.search import Search
 from experiments.general.methods import METHODS as GENERAL
-from experiments.general.methods import OURS, check_installed
-from experiments.general.peers import Peer, Run, as_peer
+from experiments.general.methods import OURS, OWN_MS, Method, check_installed, counted, evaluated, peer
 from experiments.general.problems import Instance
 from experiments.general.problems.orders import round_trip
-from experiments.general.runs import OWN_MS
 from experiments.general.spaces import Letters, Order, Space, Subset
+from experiments.general.stated import stated
 from experiments.harness.drawing import figure
 from experiments.harness.evaluations import Evaluations
 from experiments.harness.markdown import aligned, table
@@ -122,12 +123,11 @@ TPE, TPE_BUDGET = "TPE (Optuna)", 1000
 """It takes minutes for a thousand evaluations, and more than proportionally longer for more."""
 
 
-def restarted(instance: Instance, budget: int, seed: int) -> Run:
+def restarted(evaluate: Evaluations, instance: Instance, seed: int) -> None:
     """:func:`dagsearch.search` again and again, each time for 500 evaluations and without what it knows."""
-    lengths = [min(EVERY, budget - begin) for begin in range(0, budget, EVERY)]
-    runs = [GENERAL[OURS].run(instance, length, 1000 * seed + n) for n, length in enumerate(lengths)]
-    best = np.maximum.accumulate(np.concatenate([run.scores for run in runs]))
-    return Run(best, sum(run.seconds for run in runs))
+    for number in range(-(-evaluate.budget // EVERY)):
+        problem = stated(counted(instance, evaluate))
+        Search.default(problem, initial=default_initial(EVERY), seed=1000 * seed + number).run(EVERY)
 
 
 def annealing(evaluate: Evaluations, space: Space, seed: int) -> None:
@@ -147,11 +147,11 @@ def annealing(evaluate: Evaluations, space: Space, seed: int) -> None:
             point, score = other, found
 
 
-METHODS: dict[str, Peer] = {
-    OURS: GENERAL[OURS].run,
-    f"restarted every {EVERY}": restarted,
-    "annealing": as_peer(annealing),
-    **{name: GENERAL[name].run for name in ("genetic", "hill climbing", TPE)},
+METHODS: dict[str, Method] = {
+    OURS: GENERAL[OURS],
+    f"restarted every {EVERY}": Method(restarted, repeats=True),
+    "annealing": peer(annealing),
+    **{name: GENERAL[name] for name in ("genetic", "hill climbing", TPE)},
 }
 """Every method by its name in tables and on the command line."""
 _STYLES = {
@@ -217,12 +217,16 @@ def run(
 def one_run(method: str, problem: str, seed: int, budget: int) -> list[Row]:
     """The best score so far at some steps, and own time."""
     with threadpool_limits(limits=1):
-        METHODS[method](PROBLEMS[problem](seed), 30, seed)  # imports and compiling do not count
-        found = METHODS[method](PROBLEMS[problem](seed), budget, seed)
-    best = np.append(found.scores, np.repeat(found.scores[-1], budget - len(found.scores)))
+        evaluated(METHODS[method], PROBLEMS[problem](seed), 30, seed)  # imports and compiling do not count
+        evaluate = evaluated(METHODS[method], PROBLEMS[problem](seed), budget, seed)
+    best = np.maximum.accumulate(evaluate.rewards)
+    best = np.append(best, np.repeat(best[-1], budget - len(best)))
     steps = sorted({*recorded_steps(budget, 1.05), *(mark for mark in MARKS if mark <= budget)})
     rows = [Row(method, problem, seed, step, float(best[step - 1])) for step in steps]
-    return [*rows, Row(method, f"{problem}, {OWN_MS}", seed, budget, 1e3 * found.seconds / len(found.scores))]
+    return [
+        *rows,
+        Row(method, f"{problem}, {OWN_MS}", seed, budget, 1e3 * evaluate.own_seconds / len(evaluate.rewards)),
+    ]
 
 
 def tables(rows: Iterable[Row]) -> dict[str, str]:

@@ -12,7 +12,6 @@ import numpy as np
 from dagsearch.methods import default_initial
 from dagsearch.search import Search
 from experiments.general.optima import scale_of
-from experiments.general.peers import with_noise
 from experiments.general.problems import TASKS
 from experiments.general.problems.base import noisy_instance
 from experiments.general.stated import stated
@@ -48,7 +47,7 @@ def one_run(name: str, number: int) -> list[Row]:
     """One search, told that rewards are noisy."""
     task = TASKS[name]
     truth = noisy_instance(task.instance(number), number % task.instances)
-    problem: Any = stated(truth._replace(scores=with_noise(truth, number)))
+    problem: Any = stated(truth._replace(scores=truth.read(number)))
     search = Search.default(problem, initial=default_initial(BUDGET), noisy=True, seed=number)
     result = search.run(BUDGET)
     regret = scale_of(task, number).regret(np.array([stated(truth).reward(result.best_state)]))

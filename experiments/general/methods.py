@@ -41,18 +41,19 @@ class Method(NamedTuple):
     """Whether it may pay for a point again."""
 
 
-def _peer(run: Callable[[Evaluations, Space, int], None], *needs: str) -> Method:
+def peer(run: Callable[[Evaluations, Space, int], None], *needs: str) -> Method:
     """A method that knows the space only."""
     return Method(lambda evaluate, instance, seed: run(evaluate, instance.space, seed), needs)
 
 
-def _counted(instance: Instance, evaluate: Evaluations) -> Instance:
+def counted(instance: Instance, evaluate: Evaluations) -> Instance:
+    """The instance with scores that are counted as evaluations."""
     return instance._replace(scores=lambda points: np.array([evaluate(point) for point in points]))
 
 
 def ours(evaluate: Evaluations, instance: Instance, seed: int) -> None:
     """:func:`dagsearch.search`, without any setting; it is told whether scores are noisy."""
-    problem, initial = stated(_counted(instance, evaluate)), default_initial(evaluate.budget)
+    problem, initial = stated(counted(instance, evaluate)), default_initial(evaluate.budget)
     search = Search.default(problem, initial=initial, noisy=evaluate.noisy, seed=seed)
     _recommending(search, evaluate)
 
@@ -60,7 +61,7 @@ def ours(evaluate: Evaluations, instance: Instance, seed: int) -> None:
 def paper(evaluate: Evaluations, instance: Instance, seed: int) -> None:
     """The method of the paper; it may evaluate a point again."""
     initial = min(INITIAL, evaluate.budget // 4)
-    problem = stated(_counted(instance, evaluate), descends=True)
+    problem = stated(counted(instance, evaluate), descends=True)
     _recommending(Search.paper(problem, standardize=initial, seed=seed), evaluate)
 
 
@@ -77,12 +78,12 @@ def _recommending(search: Search, evaluate: Evaluations) -> None:
 
 METHODS: dict[str, Method] = {
     OURS: Method(ours, repeats=True),
-    "GP (BoTorch)": _peer(gaussian_process, "botorch", "gpytorch", "torch"),
-    "hill climbing": _peer(peers.hill_climbing),
-    "genetic": _peer(peers.genetic_algorithm),
-    "TPE (Optuna)": _peer(peers.optuna_tpe, "optuna"),
+    "GP (BoTorch)": peer(gaussian_process, "botorch", "gpytorch", "torch"),
+    "hill climbing": peer(peers.hill_climbing),
+    "genetic": peer(peers.genetic_algorithm),
+    "TPE (Optuna)": peer(peers.optuna_tpe, "optuna"),
     "paper's method": Method(paper, repeats=True),
-    "random": _peer(peers.random_search),
+    "random": peer(peers.random_search),
 }
 """Every method by its name in tables and on the command line."""
 
@@ -99,9 +100,9 @@ def check_installed(names: Sequence[str]) -> None:
             )
 
 
-def evaluated(method: str, instance: Instance, budget: int, seed: int) -> Evaluations:
+def evaluated(method: Method, instance: Instance, budget: int, seed: int) -> Evaluations:
     """What a method evaluates on an instance; packages must have been imported by an earlier run."""
-    read, repeats = instance.read(seed), METHODS[method].repeats
+    read, repeats = instance.read(seed), method.repeats
     evaluate = Evaluations(
         lambda point: read(point[None])[0],
         budget,
@@ -109,7 +110,7 @@ def evaluated(method: str, instance: Instance, budget: int, seed: int) -> Evalua
         noisy=instance.noise > 0.0,
     )
     with suppress(BudgetSpent):
-        METHODS[method].run(evaluate, instance, seed)
+        method.run(evaluate, instance, seed)
     return evaluate
 
 
@@ -128,7 +129,7 @@ def recommended(instance: Instance, evaluate: Evaluations) -> FloatArray:
 @cache
 def _warm_up(method: str, name: str) -> None:
     """Run a method once on a problem: imports and compiling do not count as its time."""
-    evaluated(method, TASKS[name].make(0), 30, 0)
+    evaluated(METHODS[method], TASKS[name].make(0), 30, 0)
 
 
 def one_run(method: str, name: str, number: int, budget: int) -> list[Row]:
@@ -140,7 +141,7 @@ def one_run(method: str, name: str, number: int, budget: int) -> list[Row]:
     instance = task.instance(number)
     with threadpool_limits(limits=1):
         _warm_up(method, name)
-        evaluate = evaluated(method, instance, budget, number)
+        evaluate = evaluated(METHODS[method], instance, budget, number)
     scores = recommended(instance, evaluate)
     best = np.append(scores, np.repeat(scores[-1], budget - len(scores)))
     regret = np.round(scale_of(task, number).regret(best), 9) + 0.0  # 0, not -0, where only rounding differs

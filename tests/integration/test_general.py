@@ -335,7 +335,7 @@ def test_peers_evaluate_distinct_points_and_the_budget_holds(name, form):
         asked.extend(names_of(points))
         return SMALL[form].scores(points)
 
-    evaluate = methods.evaluated(name, Instance(SMALL[form].space, scores), 24, 0)
+    evaluate = methods.evaluated(METHODS[name], Instance(SMALL[form].space, scores), 24, 0)
     assert len(evaluate.rewards) == len(asked) == len(set(asked))
     # Packages may propose the same for ever.
     assert 10 <= len(asked) <= 24 if METHODS[name].needs else len(asked) == 24
@@ -345,7 +345,7 @@ def test_peers_evaluate_distinct_points_and_the_budget_holds(name, form):
 def test_noisy_runs_are_judged_by_the_true_score_of_what_is_recommended():
     instance = SMALL["cell"]._replace(noise=3.0)
     for name in (OURS, "random"):
-        evaluate = methods.evaluated(name, instance, 20, 0)
+        evaluate = methods.evaluated(METHODS[name], instance, 20, 0)
         scores = methods.recommended(instance, evaluate)
         assert len(scores) == 20
         assert set(scores) <= set(instance.scores(np.array(evaluate.points)))
