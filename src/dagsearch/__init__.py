@@ -56,7 +56,7 @@ _wiring.plot = _late("dagsearch.report.plots", "plotted")
 _wiring.rows = _late("dagsearch.report.frames", "rows_of")
 _wiring.frame = _late("dagsearch.report.frames", "frame_of")
 
-__version__ = "1.0.0"
+__version__ = "2.0.0"
 
 __all__ = [
     "MAX",

@@ -166,8 +166,9 @@ def without_addresses(text: str) -> str:
 
 
 def _check_same(then: Header, now: Header, where: str) -> None:
-    """Raise unless a search is the one that began a run, by this or an earlier 1.x version."""
-    if then.version.partition(".")[0] != now.version.partition(".")[0]:
+    """Raise unless a search is the one that began a run, by a version that is not of a later series."""
+    begun, this = (int(one.version.partition(".")[0]) for one in (then, now))
+    if begun > this:
         raise StorageError(
             f"{where} was written by dagsearch {then.version}, this is {now.version}: continue it with that "
             "version, or take its rewards over by 'dagsearch export'"
