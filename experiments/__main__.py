@@ -52,7 +52,9 @@ _BENCHMARKS = {
     "general": Experiment(
         "general:run", "every kind of choice", ("methods", "problems", "seeds", "keep"), "general"
     ),
-    "long": Experiment("long:run", "thousands of evaluations", ("methods", "problems", "seeds"), "long"),
+    "long": Experiment(
+        "long:run", "thousands of evaluations", ("methods", "problems", "seeds", "keep"), "long"
+    ),
     "grid": Experiment("benchmarks.grid:run", "DAGSearchCV beside other searches", ("scores",), "grid"),
     "noise": Experiment(
         "noise:run", "what is recommended where rewards are noisy", ("seeds", "keep"), "noise"

@@ -1,7 +1,9 @@
 """``python -m experiments benchmark long``: thousands of evaluations, on six problems too large to solve."""
 
+import json
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -18,7 +20,7 @@ from experiments.general.stated import stated
 from experiments.harness.drawing import figure
 from experiments.harness.evaluations import Evaluations
 from experiments.harness.markdown import aligned, table
-from experiments.harness.runner import Curve, Outcome, Row, curves, recorded_steps, run_rounds
+from experiments.harness.runner import Curve, Outcome, Row, curves, read_rows, recorded_steps, run_rounds
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -174,6 +176,7 @@ def run(
     seeds: int | None = None,
     jobs: int = 1,
     quick: bool = False,
+    keep: Path | None = None,
     progress: bool = True,
 ) -> Outcome:
     """Run the methods on the problems; all of them by default.
@@ -188,6 +191,8 @@ def run(
         Number of processes; results do not depend on it.
     quick : bool
         Whether one run of 60 evaluations is enough.
+    keep : path, optional
+        A folder with results. Methods that are not run now are taken from there.
     progress : bool
         Whether to show a bar.
     """
@@ -206,11 +211,21 @@ def run(
         for seed in range(count)
         for problem in problems
     ]
-    rows = run_rounds(one_run, tasks, jobs, progress)
+    rows, kept = run_rounds(one_run, tasks, jobs, progress), dict[str, Any]()
+    if keep is not None:
+        before = json.loads((keep / f"{NAME}.json").read_text())
+        kept = {"kept_from": {name: before[name] for name in ("commit", "versions", "seeds", "methods")}}
+        rows += [row for row in read_rows(keep / f"{NAME}.csv.gz") if row.method not in methods]
     rows.sort(
         key=lambda row: (list(PROBLEMS).index(row.setting.partition(",")[0]), [*METHODS].index(row.method))
     )
-    about = {"seeds": count, "methods": list(methods), "problems": list(problems), "evaluations": budgets}
+    about: dict[str, Any] = {
+        "seeds": count,
+        "methods": list(methods),
+        "problems": list(problems),
+        "evaluations": budgets,
+    }
+    about |= kept
     return Outcome(NAME, rows, about, {NAME: draw(rows)})
 
 

@@ -128,7 +128,7 @@ def mnist(
     quick: bool, jobs: int, data: Path | None = None, weights: Path | None = None, device: str = "cpu"
 ) -> Outcome:
     """Best validation accuracy with 10 of the 784 pixels of MNIST."""
-    settings = pixels.Settings(2, 60, 1) if quick else pixels.Settings()
+    settings = pixels.Settings(2, 60, 1) if quick else pixels.Settings(rounds=20)
     methods = (OURS, "probabilistic DAG", "UCT-RAVE", "random")
     runs = pixels.run_on_network(methods, settings, jobs, data, weights, device, make=_composed)
     rows = [row for run in runs for row in run.rows]
