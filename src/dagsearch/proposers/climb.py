@@ -122,8 +122,7 @@ class _Landscape:
             if self._by_swaps:
                 # A leaf's private variance is no reason to prefer it: no other leaf shares it. Elsewhere the
                 # first 25 evaluations are better with it.
-                unseen = slice(None) if nodes is None else nodes[closer] < 0
-                variance[unseen] = np.maximum(variance[unseen] - self._scores.covariance.private, 0.0)
+                variance = np.maximum(variance - self._scores.covariance.private, 0.0)
         else:
             predictor = self._posterior if self._posterior.learns_noise else self._scores
             mean, variance = predictor.predict([self.moves.leaf(point) for point in points])
