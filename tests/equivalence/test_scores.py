@@ -416,3 +416,22 @@ def test_leaves_are_predicted_by_their_codes():
         assert found == pytest.approx(expected)
         assert variance == pytest.approx(expected_variance)
         assert np.sort(found) == pytest.approx(np.sort(scores.predict(leaves)[0])[-15:])
+
+
+@pytest.mark.parametrize("by_landmarks", [False, True])
+def test_a_leaf_with_rewards_is_predicted_by_its_codes_as_it_is_by_its_node(by_landmarks):
+    problem = ds.problems.Subsets(9, (0, 9), sum)
+    covariance = 0.5 * Views().bind(problem)
+    leaves = list(dict.fromkeys(Space(problem).random_leaves))
+    scores = FunctionScores(covariance, 0.1, 0.7)
+    if by_landmarks:
+        scores = InducedScores(covariance, 0.1, 0.7, covariance.represent(leaves[:10]))
+    scores.track(leaves[:20])
+    for node in [*range(15), 3, 3, 4]:
+        scores.condition(node, float(node % 5))
+    nodes = np.array([*range(20), -1, -1, -1])
+    places, mean, variance = scores.predict_codes(Space(problem).coding.codes(leaves[:23]), 23, nodes)
+    unseen = scores.predict(leaves[20:23])
+    assert mean == pytest.approx(np.append(scores.mean, unseen[0])[places])
+    assert variance == pytest.approx(np.append(scores.variance, unseen[1])[places])
+    assert scores.variance[3] < scores.predict([leaves[3]])[1][0]

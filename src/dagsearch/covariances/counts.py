@@ -110,8 +110,7 @@ class PlaceViews:
         numbers = self.numbers.features(codes)
         if self._shared is None:
             return numbers
-        shared = np.where(codes < 0, -1, self._shared[np.arange(codes.shape[1]), codes])
-        found = neighbours_of(shared, int(self.categories[0]))
+        found = neighbours_of(codes, self._shared)
         return np.hstack([numbers, found - found.sum(axis=1, keepdims=True) / found.shape[1]])
 
     def compared(self, ours: Rows, theirs: Rows, relevance: FloatArray, weights: FloatArray) -> FloatArray:
@@ -146,8 +145,8 @@ class PlaceViews:
     def norms(self, states: Rows, relevance: FloatArray) -> FloatArray:
         """Squared norms in each view, shape ``(states, views)``."""
         (codes, more), width = states.parts[:2], self.numbers.width
-        known, pairs = _decided(codes)
         found = np.empty((len(codes), len(self.names)))
+        known, pairs = _decided(codes[:1] if codes.min(initial=0) == 0 else codes)  # complete ones are alike
         found[:, 0] = known @ ((1.0 - self._chance) * relevance[: codes.shape[1]] * self._equality)
         if self._first_number > 1:
             found[:, 1] = pairs @ (1.0 - self._pair_chance)
@@ -280,25 +279,32 @@ def signs_of_pairs(codes: IntArray, items: int) -> Any:
     """1 or −1 for each two items, by which of them comes first; 0 if neither is placed."""
     found = np.empty((len(codes), items * (items - 1) // 2), dtype=np.float32)
     for row in range(len(codes)):
-        own, pair = np.full(items, items), 0
+        own, pair = np.full(items, np.float32(items)), 0
         for place in range(codes.shape[1]):
             if codes[row, place] >= 0:
                 own[codes[row, place]] = place
+        one = np.float32(1.0)
         for i in range(items):
-            for j in range(i + 1, items):
-                found[row, pair] = np.float32(own[j] > own[i]) - np.float32(own[j] < own[i])
-                pair += 1
+            here, later = found[row, pair : pair + items - i - 1], own[i + 1 :]
+            for j in range(len(here)):  # positions are whole numbers
+                here[j] = min(max(later[j] - own[i], -one), one)
+            pair += len(here)
     return found
 
 
 @compiled
-def neighbours_of(codes: IntArray, categories: int) -> FloatArray:
-    """How often each two categories are neighbours in each state, shape ``(states, categories²)``."""
+def neighbours_of(codes: IntArray, shared: IntArray) -> FloatArray:
+    """How often each two categories are neighbours in each state, shape ``(states, categories²)``.
+
+    ``shared`` are the numbers under which categories are counted, shape ``(places, categories)``.
+    """
+    categories = shared.shape[1]
     found = np.zeros((len(codes), categories * categories))
     for i in range(len(codes)):
         for place in range(1, codes.shape[1]):
-            if codes[i, place - 1] >= 0 and codes[i, place] >= 0:
-                found[i, codes[i, place - 1] * categories + codes[i, place]] += 1.0
+            left, right = codes[i, place - 1], codes[i, place]
+            if left >= 0 and right >= 0:
+                found[i, shared[place - 1, left] * categories + shared[place, right]] += 1.0
     return found
 
 

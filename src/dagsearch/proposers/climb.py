@@ -119,11 +119,10 @@ class _Landscape:
             # Only where leaves are evaluated again does it matter what they have earned.
             nodes = self._known.nodes(points) if self._known and self._posterior.learns_noise else None
             closer, mean, variance = self._reader.predict_codes(points, most, nodes)
-            if self._by_swaps:
+            if self._by_swaps or self._posterior.learns_noise:
                 # A leaf's private variance is no reason to prefer it: no other leaf shares it. Elsewhere the
                 # first 25 evaluations are better with it.
-                unseen = slice(None) if nodes is None else nodes[closer] < 0
-                variance[unseen] = np.maximum(variance[unseen] - self._scores.covariance.private, 0.0)
+                variance = np.maximum(variance - self._scores.covariance.private, 0.0)
         else:
             predictor = self._posterior if self._posterior.learns_noise else self._scores
             mean, variance = predictor.predict([self.moves.leaf(point) for point in points])
