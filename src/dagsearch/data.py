@@ -67,7 +67,7 @@ class Foresight:
         return -_MARGIN * math.log(self.realised_ratio)
 
     @property
-    def skill(self) -> float | None:
+    def r2(self) -> float | None:
         """R² of the predictions of the latter half of the rewards, against the mean of all told before.
 
         1 is a perfect prediction, 0 is no better than that mean. ``None`` with too few predictions.

@@ -153,12 +153,12 @@ class Result:
     """Every evaluation, in the order told."""
     covariance: str | None = field(default=None, repr=False)
     """Which states the search took to be alike: its covariance, with what it learnt; ``None`` without one."""
-    skill: float | None = field(default=None, repr=False)
+    r2: float | None = field(default=None, repr=False)
     """R² of the surrogate on the second half of the rewards, before they were told: 1 is perfect, 0 no better
     than their mean. ``None`` if the model learns nothing or there were too few rewards."""
     coverage: float | None = field(default=None, repr=False)
     """Share of the same rewards inside the central 90% intervals that were predicted for them; ``None`` like
-    ``skill``."""
+    ``r2``."""
     minimized: bool = field(default=False, repr=False)
     """Whether small rewards are good, as in a result of :func:`dagsearch.minimize`."""
     game: bool = field(default=False, repr=False)

@@ -642,7 +642,7 @@ class Search(Session[Proposal]):
             "stopped": data.stopped,
             "history": tuple(data.evaluations),
             "covariance": None if prior is None else repr(prior),
-            "skill": data.foresight.skill,
+            "r2": data.foresight.r2,
             "coverage": data.foresight.covered(),
         }
         if best is None:

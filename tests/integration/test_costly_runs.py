@@ -8,7 +8,7 @@ import pytest
 
 import dagsearch as ds
 from dagsearch.cli.entry import main
-from dagsearch.report.view import Viewed
+from dagsearch.report.view import RunView
 from support.runs import record
 from support.steps import BitPasses, Crashing, Language, Merit, Samples
 
@@ -132,7 +132,7 @@ def test_show_and_the_page_tell_of_steps(tmp_path, make, capsys):
     assert read.steps
     assert read.evaluations == 60
     assert read.told[read.best].reward == result.best_reward
-    view = Viewed("run", read).view()
+    view = RunView("run", read).view()
     assert view["evaluations"] == 60
     assert view["forecast"] == []
     assert len(view["best_leaf"]) == len(result.best_path)

@@ -18,7 +18,7 @@ import dagsearch as ds
 from dagsearch.cli import main
 from dagsearch.report.report import Watched
 from dagsearch.report.server import make_app
-from dagsearch.report.view import Viewed
+from dagsearch.report.view import RunView
 from dagsearch.storage.database import Database
 from support.browser import in_browser
 from support.runs import events, rewritten
@@ -122,7 +122,7 @@ def test_what_is_costly_to_show_is_shown_less_often_but_reading_does_not_count(r
 
     monkeypatch.setattr(time, "process_time", lambda: clock[0])
     monkeypatch.setattr(Database, "events", costing(10.0, Database.events))
-    monkeypatch.setattr(Viewed, "view", costing(0.1, Viewed.view))
+    monkeypatch.setattr(RunView, "view", costing(0.1, RunView.view))
     content = json.loads(Watched([run_path]).content(""))
     assert content["live"]["every"] == pytest.approx(5.0)
 

@@ -5,8 +5,8 @@ import pytest
 import dagsearch as ds
 from dagsearch.report.effects import _neighbours, effects_of
 from dagsearch.report.parts import Part, Shown, parts_of
-from dagsearch.report.view import Viewed
-from dagsearch.storage.record import Record, Told
+from dagsearch.report.view import RunView
+from dagsearch.storage.record import Record, Observation
 
 
 def told_of(result):
@@ -60,9 +60,9 @@ def test_few_evaluations_and_parts_that_never_varied_say_nothing():
 def test_a_page_computes_effects_again_when_there_are_new_evaluations(monkeypatch):
     record, calls = Record(), []
     monkeypatch.setattr("dagsearch.report.view.effects_of", lambda told: calls.append(len(told)) or [])
-    page = Viewed("some", record)
+    page = RunView("some", record)
     for step in range(44):
-        record.add_told(Told([step], None, float(step), 0.0, None))
+        record.add_told(Observation([step], None, float(step), 0.0, None))
         page.view(running=True)
     assert calls[:3] == [1, 2, 3]
     assert calls[-1] < 44

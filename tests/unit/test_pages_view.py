@@ -11,15 +11,15 @@ from sklearn.neighbors import KNeighborsClassifier
 import dagsearch as ds
 from dagsearch.forecasts import forecast, progress_of
 from dagsearch.report.parts import leaf_parts
-from dagsearch.report.view import Viewed
+from dagsearch.report.view import RunView
 from dagsearch.sklearn import DAGSearchSelector
-from dagsearch.storage.record import Record, Told
+from dagsearch.storage.record import Record, Observation
 from support.runs import events, record
 from support.steps import Walk
 
 
 def viewed(run, **now):
-    return Viewed(run.name, record(run)).view(**now)
+    return RunView(run.name, record(run)).view(**now)
 
 
 WEIGHTS = np.random.default_rng(0).normal(size=16)
@@ -112,7 +112,7 @@ def test_what_is_minimised_is_shown_in_its_own_sign(run):
     assert view["best_leaf"] == [f"x={result.best_state['x']}", "y=0"]
     worth = {one["label"]: one["worth"] for one in view["effects"]}
     assert worth["y: 0"] > 0.0 > worth["y: 4"]  # having it is better, or worse
-    of_result = Viewed("result", Record.of_result(result)).view()
+    of_result = RunView("result", Record.of_result(result)).view()
     assert of_result["best"] == view["best"]
     assert [point["reward"] for point in of_result["history"]] == [
         point["reward"] for point in view["history"]
@@ -194,8 +194,8 @@ def test_of_very_many_evaluations_all_improvements_are_kept():
     known = Record()
     rewards = np.random.default_rng(0).normal(size=20_000)
     for reward in rewards:
-        known.add_told(Told("a", None, float(reward), 0.0, None))
-    points = Viewed("many", known).view()["history"]
+        known.add_told(Observation("a", None, float(reward), 0.0, None))
+    points = RunView("many", known).view()["history"]
     assert len(points) < 6000
     best = np.maximum.accumulate(rewards)
     steps = {point["step"] for point in points}

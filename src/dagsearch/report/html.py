@@ -25,7 +25,7 @@ def html_page(views: Sequence[Mapping[str, Any]], live: Mapping[str, Any] | None
     Parameters
     ----------
     views : sequence of mapping
-        What :meth:`dagsearch.report.view.Viewed.view` returns for each search.
+        What :meth:`dagsearch.report.view.RunView.view` returns for each search.
     live : mapping, optional
         What a page that is updated by its server needs: seconds between updates, ``every``; whether there are
         buttons that ``steer``; and a ``version`` of the content. Without it the page is frozen.

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from dagsearch.results import Gaussian
-from dagsearch.storage.record import Failure, Record, Told, Waiting
+from dagsearch.storage.record import Failure, Record, Observation, Waiting
 
 # Largest numbers of characters of a part, and of parts in one text.
 _LONGEST, _MOST = 80, 60
@@ -36,7 +36,7 @@ class Shown(NamedTuple):
     """What was believed about it just before."""
 
 
-def parts_of(one: Told | Waiting | Failure, record: Record) -> list[Part]:
+def parts_of(one: Observation | Waiting | Failure, record: Record) -> list[Part]:
     """The parts of a leaf of a record; empty if the run does not say."""
     if one.moves:
         return [Part(str(place), str(move)) for place, move in enumerate(one.moves, start=1)]
@@ -75,7 +75,7 @@ def leaf_text(parts: Sequence[Part]) -> str:
     return (", ".join(texts[:_MOST]) or "nothing") + more
 
 
-def text_of(one: Told | Waiting | Failure, record: Record) -> str:
+def text_of(one: Observation | Waiting | Failure, record: Record) -> str:
     """A leaf of a record on one line."""
     return leaf_text(parts_of(one, record)) if one.moves or one.leaf is not None else "unknown"
 

@@ -11,7 +11,7 @@ from typing import Any
 from dagsearch.errors import StorageError
 from dagsearch.report.html import content_json, html_page, snippet
 from dagsearch.report.runs import is_running, runs_in, short_names
-from dagsearch.report.view import Viewed
+from dagsearch.report.view import RunView
 from dagsearch.results import Result
 from dagsearch.storage.database import Database, Header, database_of
 from dagsearch.storage.record import Record, send_request
@@ -26,7 +26,7 @@ class Report:
     Parameters
     ----------
     views : sequence of mapping
-        One for each search, as :meth:`dagsearch.report.view.Viewed.view` returns them.
+        One for each search, as :meth:`dagsearch.report.view.RunView.view` returns them.
     """
 
     def __init__(self, views: Sequence[Mapping[str, Any]]) -> None:
@@ -47,7 +47,7 @@ class Report:
         steps = (step for step, one in enumerate(result.history, start=1) if one.leaf is result.best_state)
         if not (result.steps or result.game) and (step := next(steps, None)) is not None:
             record.recommend([step, (-1.0 if result.minimized else 1.0) * (result.best_reward or 0.0)])
-        return cls([Viewed("Result", record).view()])
+        return cls([RunView("Result", record).view()])
 
     def to_dict(self) -> list[dict[str, Any]]:
         """What the page shows, one dictionary for each search."""
@@ -80,7 +80,7 @@ class _Run:
 
     def __init__(self, storage: str | PathLike[str], where: str, header: Header) -> None:
         self.storage, self.where, self.header = storage, where, header
-        self.viewed, self.running = Viewed(header.name, Record()), False
+        self.viewed, self.running = RunView(header.name, Record()), False
         self.viewed.record.begin(header)
         self.trouble: str | None = None
         """Why it cannot be read any more."""

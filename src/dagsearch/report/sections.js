@@ -59,7 +59,7 @@ function calibrationSection(run) {
   if (!points.length) return null;
   const text = calibration
     ? `${percent(calibration.covered)} of the last ${count(calibration.count)} ${words.reward}s were inside their predicted 90% interval` +
-      `${known(calibration.skill) ? `; R² of the predictions: ${calibration.skill.toFixed(2).replace("-", "−")}` : ""}.`
+      `${known(calibration.r2) ? `; R² of the predictions: ${calibration.r2.toFixed(2).replace("-", "−")}` : ""}.`
     : "Too few predictions for a calibration.";
   const draw = (width) => {
     const ys = spanned(extent(points.map((one) => one.reward)));

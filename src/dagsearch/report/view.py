@@ -43,7 +43,7 @@ SELECTION_WORDS = {**_WORDS, "reward": "score", "evaluation": "subset", "leaf": 
 SELECTION_WORDS |= {"best": "best subset", "item": "feature"}
 
 
-class Viewed:
+class RunView:
     """A search as the page shows it; it keeps what would take long to compute again.
 
     Parameters
@@ -263,7 +263,7 @@ def _calibration(told: Sequence[Shown]) -> dict[str, Any] | None:
         foresight.record(one.predicted, one.reward)
     if not foresight.recent:
         return None
-    return {"count": len(foresight.recent), "covered": foresight.covered(), "skill": foresight.skill}
+    return {"count": len(foresight.recent), "covered": foresight.covered(), "r2": foresight.r2}
 
 
 def is_noisy(record: Record) -> bool:

@@ -390,11 +390,10 @@ def checked_on_error(on_error: OnError) -> OnError:
 
 
 def log_if_poor(result: Result) -> Result:
-    """The same result; a model that hardly predicted is logged."""
-    if result.skill is not None and result.skill < _POOR:
+    """The same result; a surrogate that fits poorly is logged."""
+    if result.r2 is not None and result.r2 < _POOR:
         logger.warning(
-            "the model hardly predicted the rewards (skill %.2f; 1 is perfect, 0 no better than their mean). "
-            "Another covariance may describe better which states are alike",
-            result.skill,
+            "the surrogate fits poorly (R² %.2f): another covariance may describe better which states are alike",
+            result.r2,
         )
     return result

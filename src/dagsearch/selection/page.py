@@ -6,9 +6,9 @@ from typing import Any
 from dagsearch.report import html
 from dagsearch.report.parts import Shown, leaf_parts, parts_of
 from dagsearch.report.paths import path_to
-from dagsearch.report.view import SELECTION_WORDS, Viewed
+from dagsearch.report.view import SELECTION_WORDS, RunView
 from dagsearch.results import Gaussian
-from dagsearch.storage.record import Failure, Record, Told
+from dagsearch.storage.record import Failure, Record, Observation
 
 # What the page has elsewhere, or computes from the history.
 _ELSEWHERE = ("history",)
@@ -38,7 +38,7 @@ def selection_view(report: Mapping[str, Any]) -> dict[str, Any]:
     """What the page shows of a report: as of any search, and under ``"selection"`` what only this one has."""
     result, settings = report["result"], report["settings"]
     record = _record(report)
-    view = Viewed("Feature selection", record).view()
+    view = RunView("Feature selection", record).view()
     data = " → ".join(str(settings[name]) for name in ("data", "target") if settings.get(name) is not None)
     return {
         **view,
@@ -73,7 +73,7 @@ def _record(report: Mapping[str, Any]) -> Record:
             continue
         predicted = entry.get("predicted")
         belief = None if predicted is None else Gaussian(predicted[0], predicted[1] ** 2)
-        record.add_told(Told(leaf, None, entry["score"], entry["seconds"], belief))
+        record.add_told(Observation(leaf, None, entry["score"], entry["seconds"], belief))
     return record
 
 

@@ -30,7 +30,7 @@ _LARGEST = 1e150
 _ABOUT = {"data", "features", "rows", "folds"}
 
 
-class Told(NamedTuple):
+class Observation(NamedTuple):
     """An evaluation that has ended with a reward.
 
     ``leaf`` is as it is stored, or ``None`` for a costly step. ``moves`` are the actions to it as text, if it
@@ -46,7 +46,7 @@ class Told(NamedTuple):
 
 
 class Waiting(NamedTuple):
-    """An evaluation that has not ended, asked for at ``since`` by a process; the rest as in :class:`Told`."""
+    """An evaluation that has not ended, asked for at ``since`` by a process; the rest as in :class:`Observation`."""
 
     leaf: Any
     moves: list[str] | None
@@ -200,7 +200,7 @@ class Record(Steering):
 
     def __init__(self) -> None:
         super().__init__()
-        self.told: list[Told] = []
+        self.told: list[Observation] = []
         self.pending: dict[int, Waiting] = {}
         """Evaluations that have not ended, by the number of the event that asked for them."""
         self.failures: list[Failure] = []
@@ -237,7 +237,7 @@ class Record(Steering):
             if predicted is not None:
                 predicted = Gaussian(sign * predicted.mean, predicted.variance)
             moves = moves_to(leaf, evaluation.actions or ())
-            self.add_told(Told(leaf, moves, sign * evaluation.reward, evaluation.seconds, predicted))
+            self.add_told(Observation(leaf, moves, sign * evaluation.reward, evaluation.seconds, predicted))
 
     @property
     def selection(self) -> bool:
@@ -265,7 +265,7 @@ class Record(Steering):
         """Number of evaluations that have ended, failed ones included, without rewards that were known."""
         return self.evaluations + self.lost - self.known
 
-    def add_told(self, told: Told) -> None:
+    def add_told(self, told: Observation) -> None:
         """Take a reward."""
         if self.best is None or (not self._noisy and told.reward > self.told[self.best].reward):
             self.best, self.best_reward = len(self.told), told.reward
@@ -337,7 +337,7 @@ class Record(Steering):
             self.failures.append(Failure(leaf, moves, event.time, text, len(self.told) + 1))
         self.known += body.get("known") is True
         belief = _belief(body["predicted"])
-        self.add_told(Told(leaf, moves, body["reward"], float(body["seconds"]), belief))
+        self.add_told(Observation(leaf, moves, body["reward"], float(body["seconds"]), belief))
 
     def _on_forget(self, event: Event) -> None:
         dropped = self.pending.pop(event.body["ask"], None)
