@@ -263,7 +263,7 @@ def test_the_result_of_a_search_that_failed_at_once_says_so_and_claims_nothing()
         result = caught.value.result
         assert (result.stopped, result.best_reward, result.probability_best) == ("error", None, None)
         assert result.value is None
-        assert result.report().to_dict()[0]["sentence"] == "No reward yet (ended)."
+        assert result.report().to_dict()[0]["sentence"] == "No reward yet."
 
 
 def test_an_error_is_what_stopped_a_search_that_went_well_before():

@@ -125,7 +125,7 @@ class SetKernel(Covariance):
         bound = changed(self, _coding=coding, _center=center)
         if self._parts:
             return changed(bound, _spread=centred.T @ centred / len(centred))._with_parts(self._parts)
-        scale = 1.0 / max(float(np.einsum("ij,ij->i", centred, centred).mean()), 1e-300)
+        scale = _inverse(float(np.einsum("ij,ij->i", centred, centred).mean()))
         return changed(bound, _scale=scale, _towards=scale * center)
 
     def represent(self, states: Sequence[State]) -> Rows:
@@ -140,7 +140,7 @@ class SetKernel(Covariance):
         if not parts or self._coding is None:
             return changed(self, _parts=parts)
         matrix = parts[0].matrix()
-        scale = 1.0 / max(float(np.vdot(self._spread, matrix)), 1e-300)
+        scale = _inverse(float(np.vdot(self._spread, matrix)))
         towards = scale * (matrix @ self._center)
         return changed(self, _parts=parts, _matrix_between=matrix, _scale=scale, _towards=towards)
 
@@ -326,6 +326,11 @@ class SetKernel(Covariance):
     def __repr__(self) -> str:
         values = ", ".join(f"{parameter.name}={parameter.value:.3g}" for parameter in self.hyperparameters)
         return f"SetKernel(squared-exponential, {values})"
+
+
+def _inverse(spread: float) -> float:
+    """1 / spread; 0 if there is one leaf only, from which none differs."""
+    return 1.0 / spread if spread > 1e-12 else 0.0
 
 
 def _used(rows: Rows) -> IntArray:
