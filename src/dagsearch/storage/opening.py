@@ -1,6 +1,6 @@
 """Beginning a run, or continuing one: a search is attached to a run, and repeats its events.
 
-A run says what its search is made of, as JSON. Only an equal search continues it.
+A run stores the composition of its search as JSON. Only an equal search continues it.
 """
 
 import hashlib
@@ -60,7 +60,7 @@ def attach(
 
     if storage is None:
         if name is not None:
-            raise ValueError("name= picks a run of a database: give storage=, too")
+            raise ValueError("name= selects a run of a database: give storage=, too")
         return
     settings = {
         "made_by": made_by,
@@ -166,7 +166,7 @@ def without_addresses(text: str) -> str:
 
 
 def _check_same(then: Header, now: Header, where: str) -> None:
-    """Raise unless a search is the one that began a run, by this or an earlier 1.x version."""
+    """Raise unless a search is the one that began a run, in this or an earlier 1.x version."""
     if then.version.partition(".")[0] != now.version.partition(".")[0]:
         raise StorageError(
             f"{where} was written by dagsearch {then.version}, this is {now.version}: continue it with that "
