@@ -1,7 +1,7 @@
 """Builds the documentation site into ``site``: ``python -m docs.site``.
 
 Pages of ``docs`` read well on a code host, where links such as ``../results/digits.png`` and
-``../examples/ask_tell.py`` lead out of ``docs``. The site is built from copies in ``build/docs`` whose links
+``../examples/roster.py`` lead out of ``docs``. The site is built from copies in ``build/docs`` whose links
 stay inside: with the pictures, one page with all examples, and the README of every application in
 ``experiments/gallery``.
 """

@@ -1,6 +1,6 @@
 """A covariance of your own: what you know about the choices makes every reward more informative.
 
-A reaction needs a solvent, a base and a temperature. By default two recipes are alike if they share one of
+A reaction needs a solvent, a base and a temperature. By default two recipes are similar if they share one of
 these. But solvents of similar polarity give similar yields. It prints:
 
     shared choices  after 25 of 960 evaluations, mean of 5 searches: 88.7

@@ -1,4 +1,4 @@
-"""Play a board game against the search, in the terminal: ``python play.py connect_four``.
+"""Play a board game against the search, in the terminal: ``python play_a_game.py connect_four``.
 
 OpenSpiel (``pip install 'dagsearch[games]'``) knows the rules. Write parameters as ``'hex(board_size=5)'``.
 You move first. Type a move as it is listed, or nothing to quit.

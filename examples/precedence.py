@@ -1,4 +1,4 @@
-"""An order with precedence: builds of packages, of which some need others, on two machines.
+"""An order with precedence: build packages that depend on each other, on two machines.
 
 It prints:
 

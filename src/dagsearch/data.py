@@ -1,4 +1,4 @@
-"""The rewards so far, in the user's units, how well they were predicted, and what is pending."""
+"""Rewards in the user's units, the accuracy of their predictions, and pending proposals."""
 
 import math
 import time
@@ -25,7 +25,7 @@ REACH = 1.6448536269514722
 
 
 class Foresight:
-    """Compares predictions with the rewards that were told later, in units of the reward."""
+    """Compares predictions with the rewards reported later, in units of the reward."""
 
     def __init__(self) -> None:
         # Rewards, the mean predicted for each, the mean of all before it, and the error of the prediction in
@@ -60,17 +60,17 @@ class Foresight:
 
     @property
     def margin(self) -> float:
-        """How far above the best reward the next one is aimed, in deviations of the rewards.
+        """How far above the best reward the search aims, in standard deviations of the rewards.
 
-        More where improvements were predicted that did not come, so that the search looks further away.
+        It is large if predicted improvements did not materialise, so that the search explores more.
         """
         return -_MARGIN * math.log(self.realised_ratio)
 
     @property
     def r2(self) -> float | None:
-        """R² of the predictions of the latter half of the rewards, against the mean of all told before.
+        """R² of the predictions for the second half of the rewards, relative to the mean of all earlier ones.
 
-        1 is a perfect prediction, 0 is no better than that mean. ``None`` with too few predictions.
+        1 is perfect, 0 is no better than that mean. ``None`` with too few predictions.
         """
         recent = self.recent
         if not recent:
@@ -86,18 +86,18 @@ class Foresight:
 
     @property
     def recent(self) -> list[tuple[float, float, float, float]]:
-        """The latter half of the predictions; none if they are too few."""
+        """The second half of the predictions; empty if there are too few."""
         recent = self._predictions[len(self._predictions) // 2 :]
         return recent if len(recent) >= _FEWEST else []
 
 
 class Rewards:
-    """Evaluations in the order told, of one part of a search or of all.
+    """Evaluations in the order reported, of one part of a search or of all parts.
 
     Parameters
     ----------
     key : callable
-        What identifies a leaf; evaluations of leaves with equal keys are of one leaf.
+        Identifies a leaf: leaves with equal keys are the same.
     """
 
     def __init__(self, key: Callable[[State], Hashable]) -> None:
@@ -106,13 +106,13 @@ class Rewards:
 
     def _clear(self) -> None:
         self.evaluations: list[Evaluation] = []
-        """All evaluations, in the order told."""
+        """All evaluations, in the order reported."""
         self.best: Evaluation | None = None
         """The first evaluation with the largest reward."""
         self.reached: list[Evaluation] = []
-        """Evaluations of leaves to which actions are known."""
+        """Evaluations of leaves with known actions from the root."""
         self.foresight = Foresight()
-        """How well rewards were predicted before they were told."""
+        """How well rewards were predicted before they were observed."""
         self.known = 0
         """Number of rewards that were given as known."""
         self.since_best = 0
@@ -133,7 +133,7 @@ class Rewards:
             self.reached.append(evaluation)
 
     def good(self, first: Evaluation | None) -> list[Evaluation]:
-        """The best evaluations of different leaves to which actions are known, after ``first``."""
+        """The best evaluations of different leaves with known actions, after ``first``."""
         ranked: dict[int, Evaluation] = {}
         for one in sorted(self.reached, key=attrgetter("reward"), reverse=True):  # of equal ones, the first
             ranked.setdefault(one.row, one)
@@ -146,12 +146,12 @@ class Rewards:
 
 
 class Data(Rewards):
-    """Every evaluation in the order told, and every proposal that is pending.
+    """Every evaluation in the order reported, and every pending proposal.
 
     Parameters
     ----------
     key : callable
-        What identifies a leaf; evaluations and proposals of leaves with equal keys are of one leaf.
+        Identifies a leaf: leaves with equal keys are the same.
     """
 
     def __init__(self, key: Callable[[State], Hashable]) -> None:
@@ -177,7 +177,7 @@ class Data(Rewards):
     def evaluation(
         self, leaf: State, actions: tuple[Action, ...] | None, reward: float, seconds: float, **about: Any
     ) -> Evaluation:
-        """The next evaluation, to be added by :meth:`add`; ``about`` are more of its fields."""
+        """The next evaluation, for :meth:`add`; ``about`` has its other fields."""
         best = max(reward, self.evaluations[-1].best_reward) if self.evaluations else reward
         return Evaluation(len(self) + 1, leaf, actions, reward, best, seconds, **about)
 
@@ -193,11 +193,11 @@ class Data(Rewards):
         return self.parts[number]
 
     def of_leaf(self, row: int) -> list[float]:
-        """The rewards of a leaf, in the order told."""
+        """The rewards of a leaf, in the order reported."""
         return [one.reward for one in self.evaluations if one.row == row]
 
     def remove(self, leaf: State) -> None:
-        """Remove all evaluations of a leaf, as if they had never been told."""
+        """Remove all evaluations of a leaf."""
         key, before = self._key(leaf), self.evaluations
         self._clear()
         for one in before:

@@ -1,4 +1,4 @@
-"""All errors of this package. Each message says what to do about the error."""
+"""All errors of this package. Each message says how to correct the error."""
 
 from typing import TYPE_CHECKING
 
@@ -28,7 +28,7 @@ class RewardError(DagSearchError, ValueError):
 class EvaluationError(DagSearchError, RuntimeError):
     """The user's ``reward`` raised an exception or did not return a finite number.
 
-    Rewards told before are not lost: ``error.result`` holds them, and the search itself can continue.
+    Earlier rewards are not lost: ``error.result`` holds them, and the search can continue.
     """
 
 
@@ -44,4 +44,4 @@ class SearchInterrupted(KeyboardInterrupt):
 
 
 class StorageError(DagSearchError, RuntimeError):
-    """A stored run cannot be made, read, continued or written to."""
+    """A stored run cannot be created, read, continued or written."""

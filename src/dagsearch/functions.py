@@ -1,4 +1,4 @@
-"""A search in one line: of a problem, or of a function that makes choices."""
+"""Search a problem, or a function that makes choices, in one call."""
 
 import inspect
 from collections.abc import Callable, Iterable
@@ -86,12 +86,12 @@ def search(
 
     The first fifth of the evaluations, at most 10, are random leaves. After that each leaf is the one with
     the largest expected improvement a few changes away from good leaves, under a Gaussian belief whose
-    hyperparameters are learnt from the evidence. Where predicted improvements do not come, turns go to random
-    changes of good leaves. From 200 evaluations on, the search begins again where its forecast promises less
-    than that, with a model of the new rewards only. ``docs/method.md`` says this in eleven lines,
-    ``docs/beyond.md`` what each of them gains.
+    hyperparameters are learnt from the evidence. If predicted improvements do not materialise, some turns go
+    to random changes of good leaves. From 200 evaluations on, if its forecast promises less than a new start
+    does, the search restarts with random leaves and a new model. ``docs/method.md`` has the eleven steps,
+    ``docs/results.md`` the results.
 
-    Whatever error ends the search, even one in your own problem, ``error.result`` is the result so far.
+    If any error ends the search, even one in your own problem, ``error.result`` is the result so far.
 
     Parameters
     ----------
@@ -100,14 +100,13 @@ def search(
     budget : int
         Maximum number of evaluations.
     covariance : Covariance, optional
-        Which states are alike. By default the problem's own covariance; otherwise
+        Which states are similar. By default the problem's own covariance; otherwise
         :class:`dagsearch.covariances.SetKernel` for subsets of fixed size,
         :class:`dagsearch.covariances.Views` where states have codes (choices, orders, sequences, tuples of
         decisions), and :class:`dagsearch.covariances.Overlap` of the states' items elsewhere.
     noisy : bool
-        Whether the same leaf may earn a different reward next time. If so, leaves are evaluated again where
-        that pays, the noise is learnt, and the best leaf is the one with the best mean g. Otherwise no leaf
-        is evaluated twice.
+        Whether rewards are noisy. If so, leaves are evaluated again where that helps, the noise is learnt,
+        and the best leaf is the one with the best mean g. Otherwise no leaf is evaluated twice.
     patience : int, optional
         Stop after this number of evaluations in a row without a better reward.
     target : float, optional
@@ -122,15 +121,15 @@ def search(
     progress : bool
         Whether to show a progress bar.
     storage : path or URL, optional
-        Database that logs every event: the path of an SQLite file, or ``postgresql://…``. If it has the run
-        already, its search continues until there are ``budget`` evaluations in total. The same call in
-        another process, at the same time, takes part in the run.
+        Database that logs every event: the path of an SQLite file, or ``postgresql://…``. If the run exists,
+        its search continues until there are ``budget`` evaluations in total. The same call in another
+        process, at the same time, joins the run.
     name : str, optional
         Name of the run in the database; by default the database has one run.
     known : Result, mapping or sequence of (leaf, reward), optional
-        Rewards that you have already: the result of an earlier run, or leaves with their rewards. The search
-        learns them first. They are in its history, and one of them may be the best leaf, but they do not
-        count as evaluations. A leaf may be written as a dictionary, list or set.
+        Known rewards: the result of an earlier run, or leaves with their rewards. The search learns from them
+        first. They are in its history, and one of them may be the best leaf, but they do not count as
+        evaluations. A leaf may be written as a dictionary, list or set.
     start : sequence of leaves, optional
         Leaves to evaluate first, such as presets. They count as evaluations.
     executor : concurrent.futures.Executor, optional
@@ -140,9 +139,9 @@ def search(
     timeout : float, optional
         Seconds after which an evaluation counts as failed.
     on_error : "raise", "skip" or float
-        What to do about a failed evaluation: raise an error, skip it, or tell this reward.
+        What to do about a failed evaluation: raise an error, skip it, or use this reward.
     deterministic : bool
-        Whether rewards are learnt in the order in which they were asked for.
+        Whether rewards are learnt in the order of the proposals.
     callback : callable, optional
         Called with every evaluation; the run ends if it returns ``True``.
     lost_after : float
@@ -205,10 +204,12 @@ def _search_of(
     storage: str | PathLike[str] | None,
     name: str | None,
 ) -> Search | StepSearch:
-    """A new search, or that of a run that has begun."""
+    """A new search, or that of an existing run."""
     if has_costly_steps(problem):
         if covariance is not None:
-            raise ValueError("covariance does not apply to costly steps: steps with equal actions are alike")
+            raise ValueError(
+                "covariance does not apply to costly steps: steps with equal actions are similar"
+            )
         if noisy:
             raise ValueError("noisy does not apply to costly steps: every step is taken once")
         return StepSearch(problem, seed=seed, storage=storage, name=name)
@@ -228,10 +229,10 @@ def maximize(
     Parameters
     ----------
     function : callable or Problem
-        ``function(choose)`` calls ``choose(name, options)`` for every choice that it makes, and returns a
-        number. Which choices it makes, and from which options, may depend on earlier choices, and on nothing
-        else. It is called once for every evaluation. See :class:`dagsearch.problems.FunctionProblem`. A
-        problem is searched as by :func:`dagsearch.search`.
+        ``function(choose)`` calls ``choose(name, options)`` for every choice, and returns a number. Its
+        choices and their options may depend on earlier choices, and on nothing else. It is called once per
+        evaluation. See :class:`dagsearch.problems.FunctionProblem`. A problem is searched as by
+        :func:`dagsearch.search`.
     budget : int
         Maximum number of evaluations, that is, of calls of the function.
     **settings
@@ -240,8 +241,8 @@ def maximize(
     Returns
     -------
     Result
-        ``best_state`` is a mapping from the names of the choices to their values, ``best_reward`` what the
-        function returned.
+        ``best_state`` maps the names of the choices to their values; ``best_reward`` is what the function
+        returned.
 
     Examples
     --------
@@ -259,12 +260,11 @@ def maximize(
 
 @_hinting
 def minimize(function: Callable[[Choose], float] | Problem, budget: int, **settings: Any) -> Result:
-    """Find the choices with which a function, or the leaf with which a problem, has the smallest reward.
+    """Find the choices of a function, or the leaf of a problem, with the smallest reward.
 
-    Everything is as for :func:`maximize`, except that small numbers are good: ``target`` stops the search
-    once the function returns at most that, rewards of ``known`` and those that ``callback`` sees are the
-    function's own, and in the result ``best_reward`` and ``value`` are the smallest. Stored are the
-    negative numbers that were searched.
+    Like :func:`maximize`, but small numbers are good: ``target`` stops the search once the function returns
+    at most that, ``known`` and ``callback`` use the function's own numbers, and ``best_reward`` and ``value``
+    of the result are the smallest. Storage holds the negated numbers.
 
     Examples
     --------
@@ -308,7 +308,7 @@ def minimized(problem: Any) -> Any:
 
 @dataclass(frozen=True)
 class _Negative:
-    """The negative of a reward; it can be sent to other processes."""
+    """The negative of a reward; picklable."""
 
     reward: Callable[[State], float]
 

@@ -1,4 +1,4 @@
-"""What a search reports while it runs, for a log of it."""
+"""The events that a search reports while it runs, for a log."""
 
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
@@ -24,16 +24,16 @@ class Log:
     overtaken = False
     """Whether another process has just taken over what this one wanted to."""
     broken: str | None = None
-    """Why the search must not continue: it may differ from its log."""
+    """Why the search must not continue, because it may differ from its log."""
 
     learnt: Mapping[str, Any] | None = None
-    """What the log says was learnt now, empty if nothing was; ``None`` if the search is to say so."""
+    """What was learnt now according to the log, empty if nothing; ``None`` if the search decides."""
 
     def __init__(self) -> None:
         self._numbers = count(1)
 
     def catch_up(self) -> None:
-        """Let the search know what other processes have asked and told since the last call."""
+        """Update the search with what other processes have asked and told since the last call."""
 
     def take_over(self) -> Proposal | None:
         """A pending proposal whose process has ended, from now on a proposal of this process.
@@ -47,7 +47,7 @@ class Log:
         return False
 
     def deciding(self) -> AbstractContextManager[None]:
-        """While entered, the search changes in a way that is logged completely or not at all."""
+        """Within this context, changes of the search are logged completely or not at all."""
         return _NOTHING
 
     def write(self, kind: str, *about: Any, **body: Any) -> int | None:

@@ -1,4 +1,4 @@
-"""The methods: which parts a search is composed of, and whether they can work together."""
+"""The methods: the parts that a search is composed of, and which of them fit together."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -166,7 +166,7 @@ def check_parts(
     increments: Increments | None,
     evidence: Evidence | None,
 ) -> None:
-    """Raise unless these parts can be one search."""
+    """Raise unless these parts fit together."""
     check_members(space.problem)
     if scores.mean.size > 0:
         raise ValueError("scores must be fresh: these belong to another search; make new ones")

@@ -36,31 +36,31 @@ class Problem(Protocol):
     Optional members, used where they exist:
 
     ``key(state) -> Hashable``
-        What identifies a state, if the state itself should not: equal keys are one node. States with equal
-        keys must offer the same actions, and these lead to equal keys.
+        Identifies a state, if the state itself does not: states with equal keys are merged. They must offer
+        the same actions, which lead to equal keys.
     ``player(state) -> MAX | MIN``
         Whose turn it is. Without it every decision maximises.
     ``allowed(leaf) -> bool``
         Whether a leaf may be evaluated. Random leaves are drawn until one is allowed.
     ``items(state) -> Iterable[Hashable]``
-        What a state consists of, for :class:`dagsearch.covariances.Overlap`.
+        The items of a state, for :class:`dagsearch.covariances.Overlap`.
     ``added_items(state, actions) -> Sequence[Collection[Hashable]]``
         The items that each action adds to ``items(state)``, if actions only add items. The search then rates
-        all children at once without making their states. It cannot know which children outside the DAG are
-        leaves, or were reached by another path, so either all children of a state must be leaves, or none.
+        all children at once without creating their states. It does not know which children outside the DAG
+        are leaves or are known by another path, so either all children of a state must be leaves, or none.
     ``branching: Sequence[float]``
-        Number of actions at each level, to the deepest leaf; for the increments Δ. Without it a few random
-        paths are walked to estimate it (no reward is asked for).
+        Number of actions at each level, to the deepest leaf; for the increments Δ. By default it is estimated
+        from random paths, without evaluations.
     ``coding: Coding | None``
         States as arrays of category codes, see :class:`dagsearch.problem.Coding`.
     ``random_leaf(state, rng) -> tuple[State, list[Action]]``
-        A leaf reached by uniformly random actions from ``state``, and these actions, if the problem has a
+        A leaf reached by uniformly random actions from ``state``, and these actions; define it if there is a
         faster way than step by step.
     ``leaf(given) -> State``
-        The leaf that a user's dictionary, list, set or state means; raises :class:`ProblemError` if it means
-        none. For ``tell``, ``known`` and ``start``.
+        The leaf that a user's dictionary, list, set or state stands for; raises :class:`ProblemError` if
+        there is none. For ``tell``, ``known`` and ``start``.
     ``path_to(leaf) -> Sequence[Action]``
-        Actions that lead from the root to a leaf; for a leaf that is given without them.
+        Actions from the root to a leaf that is given without them.
     ``encode(state)`` and ``decode(encoded)``
         Convert a state to types that JSON has, and back, for storage. States made of numbers, text, tuples
         and frozensets need neither.
@@ -80,7 +80,7 @@ class Problem(Protocol):
         """The possible decisions at ``state``, always in the same order; empty at a leaf."""
 
     def step(self, state: State, action: Action) -> State:
-        """The state that ``action`` leads to. Equal states are one node of the search."""
+        """The state that ``action`` leads to. Equal states are merged."""
 
     def reward(self, leaf: State) -> float:
         """The reward of ``leaf``: the expensive call. ``MAX`` wants large rewards."""
@@ -88,20 +88,20 @@ class Problem(Protocol):
 
 @dataclass(frozen=True)
 class Step:
-    """What a costly step has led to; ``expand`` of a :class:`StepProblem` returns it."""
+    """The outcome of a costly step, returned by ``expand`` of a :class:`StepProblem`."""
 
     state: State
-    """The state that was reached: hashable and immutable. Equal states are one node of the search."""
+    """The new state: hashable and immutable. Equal states are merged."""
     gain: float = 0.0
     """The reward on the way there, which adds up along a path."""
     value: float | None = None
     """Value of stopping there, in addition to the gains so far; ``None`` if a path cannot end there."""
     actions: "Sequence[Action] | Iterator[Action] | None" = None
-    """What can be done there; ``None`` if the problem's ``actions(state)`` says it."""
+    """The next actions; ``None`` to use the problem's ``actions(state)``."""
 
 
 class Edge(NamedTuple):
-    """A step that can be taken: what a search with costly steps evaluates, where others evaluate a leaf."""
+    """A step that can be taken: a search with costly steps evaluates steps instead of leaves."""
 
     state: State
     """Where the step begins."""
@@ -111,26 +111,26 @@ class Edge(NamedTuple):
 
 @runtime_checkable
 class StepProblem(Protocol):
-    """A problem where making the next state is the expensive part, and every state may tell something.
+    """A problem where computing the next state is expensive, and every state may have a value.
 
     The search looks for the path with the largest sum of gains and value of its last state. Cycles are
-    allowed. Steps with equal actions are alike, the more so the closer their states are. Optional members,
+    allowed. Steps with equal actions are similar, and more so if their states are close. Optional members,
     used where they exist:
 
     ``actions(state) -> Sequence[Action] | Iterator[Action]``
-        What can be done at a state, cheap and always in the same order; nothing where every path ends. Needed
-        for the root, unless ``root`` returns a :class:`Step`, and wherever a step does not say it itself. An
-        iterator may be endless: "another child" is then one of the possible steps.
+        The actions at a state: cheap to list, always in the same order, and empty where paths end. Needed for
+        the root, unless ``root`` returns a :class:`Step`, and wherever a step does not list them. An iterator
+        may be endless: "another child" is then one of the possible steps.
     ``prior(state) -> Sequence[float]``
-        How good each action seems, as a probability, in the order of the actions; of an iterator, one number.
+        The probability that each action is good, in the order of the actions; for an iterator, one number.
     ``cost(state, action) -> float``
-        What the step costs; 1 by default. The budget is in this unit.
+        Cost of the step, in units of the budget; 1 by default.
     ``key``, ``encode``, ``decode``, ``identity``
         As in :class:`Problem`.
     """
 
     def root(self) -> "State | Step":
-        """The initial state; as a :class:`Step` if a path may end there, or to give its actions."""
+        """The initial state, or a :class:`Step` if a path may end there or to list its actions."""
 
     def expand(self, state: State, action: Action) -> Step:
         """Take a step: the expensive call."""
@@ -147,7 +147,7 @@ def is_minimized(problem: Any) -> bool:
 
 
 class Layout(NamedTuple):
-    """What the codes of a problem's states mean: one category per place."""
+    """The meaning of the codes of a problem's states: one category per place."""
 
     kind: str
     """``"places"`` if every place has categories of its own, ``"set"`` if a place is an item that is chosen
@@ -161,14 +161,14 @@ class Layout(NamedTuple):
     sizes: range = range(0)
     """The numbers of items that a set can have."""
     positions: FloatArray | None = None
-    """Where each item of a set is, shape ``(places, dimensions)``; near items are alike."""
+    """Position of each item of a set, shape ``(places, dimensions)``; nearby items are similar."""
     options: Sequence[Sequence[Hashable]] = ()
     """For each place what its categories are, "absent" left out: places that offer the same are compared with
     each other. By default the categories of all places are the same ones."""
 
 
 class Coding(NamedTuple):
-    """How the states of a problem are written as codes, which can be compared and changed by the thousand."""
+    """Encodes the states of a problem as arrays, which can be compared and changed by the thousand."""
 
     layout: Layout
     """Which places there are, and how many categories each has."""

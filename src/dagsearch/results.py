@@ -33,9 +33,9 @@ class Proposal:
     path: tuple[int, ...] = field(default=(), repr=False)
     """Nodes of the explored DAG on the path of the descent."""
     cost: float = field(default=1.0, compare=False, repr=False)
-    """What the evaluation takes of the budget."""
+    """Cost of the evaluation, in units of the budget."""
     number: int = field(default=-1, compare=False, repr=False)
-    """Number of the event that asked for it; −1 if nothing did."""
+    """Number of the event that asked for it; −1 if there is none."""
     part: int | None = field(default=None, compare=False, repr=False)
     """Number of the part of the search that asked for it; ``None`` if a user chose the leaf."""
 
@@ -64,7 +64,7 @@ class StepProposal(Proposal):
 
     @property
     def action(self) -> Action:
-        """What is to be done there."""
+        """The next action."""
         return self.leaf.action
 
 
@@ -95,43 +95,42 @@ class Line:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """One reward that the search was told; with costly steps, one step."""
+    """One evaluation with its reward; with costly steps, one step."""
 
     step: int
     """Number of the evaluation, from 1."""
     leaf: State
-    """The evaluated state; with costly steps, the one that was reached."""
+    """The evaluated state; with costly steps, the state that was reached."""
     actions: tuple[Action, ...] | None
-    """The decisions that lead there; ``None`` if the leaf was told without having been asked for, and the
-    problem does not say how to get there."""
+    """The decisions that lead there; ``None`` if the leaf was not asked for and the problem does not know
+    them."""
     reward: float
-    """The reward as told; with costly steps, what the best known path through this step earns, −inf
-    until the path reaches a state with a value."""
+    """The reward; with costly steps, that of the best known path through this step, or −inf until the path
+    reaches a state with a value."""
     best_reward: float
     """The largest reward so far, this one included."""
     seconds: float = field(compare=False)
     """Time of the tell, in seconds from the start of the search."""
     predicted: Gaussian | None = field(default=None, compare=False, repr=False)
-    """Belief over the reward just before it was told, its noise included; ``None`` if the model knew no
+    """Belief over the reward just before it was observed, noise included; ``None`` if the model knew no
     reward yet or learns nothing from rewards but their mean."""
     row: int = field(default=-1, compare=False, repr=False)
     """Number of the leaf in the index of the search."""
     known: bool = field(default=False, repr=False)
-    """Whether the reward was given as known, so that it does not count as an evaluation of the run."""
+    """Whether the reward was passed as known, so that it does not count as an evaluation."""
     part: int = field(default=0, repr=False)
-    """Number of the part of the search that learns from it, from 0."""
+    """Part of the search that learns from it, counted from 0."""
     asked: bool = field(default=False, repr=False)
     """Whether that part asked for it."""
 
 
 @dataclass(frozen=True)
 class Result:
-    """What the search found.
+    """The result of a search.
 
-    Without MIN nodes, the best leaf is the evaluated one with the largest reward. If the search learns the
-    noise of the rewards, it is the one with the best mean g, and ``best_reward`` is the mean of its rewards.
-    With MIN nodes, the best leaf is the end of the recommended line, and ``best_reward`` is ``None`` unless
-    that leaf was evaluated.
+    Without MIN nodes, the best leaf is the evaluated one with the largest reward. If the noise is learnt, it
+    is the leaf with the best mean g, and ``best_reward`` is the mean of its rewards. With MIN nodes, it is
+    the end of the recommended line, and ``best_reward`` is ``None`` unless that leaf was evaluated.
     """
 
     best_state: State
@@ -150,15 +149,14 @@ class Result:
     ``"target"``, ``"patience"``, ``"seconds"``, ``"tolerance"``, ``"callback"``, ``"steered"``, after an
     exception ``"error"`` or, after Ctrl-C, ``"interrupted"``; ``None`` if there was no run."""
     history: tuple[Evaluation, ...] = field(repr=False)
-    """Every evaluation, in the order told."""
+    """Every evaluation, in the order reported."""
     covariance: str | None = field(default=None, repr=False)
-    """Which states the search took to be alike: its covariance, with what it learnt; ``None`` without one."""
+    """The covariance of the search with its learnt hyperparameters; ``None`` without one."""
     r2: float | None = field(default=None, repr=False)
-    """R² of the surrogate on the second half of the rewards, before they were told: 1 is perfect, 0 no better
-    than their mean. ``None`` if the model learns nothing or there were too few rewards."""
+    """R² of the surrogate's predictions for the second half of the rewards: 1 is perfect, 0 no better than
+    their mean. ``None`` without a surrogate or with too few rewards."""
     coverage: float | None = field(default=None, repr=False)
-    """Share of the same rewards inside the central 90% intervals that were predicted for them; ``None`` like
-    ``r2``."""
+    """Share of the same rewards inside their predicted central 90% intervals; ``None`` like ``r2``."""
     minimized: bool = field(default=False, repr=False)
     """Whether small rewards are good, as in a result of :func:`dagsearch.minimize`."""
     game: bool = field(default=False, repr=False)
@@ -170,7 +168,7 @@ class Result:
         return self.report()._repr_html_()
 
     def report(self) -> "Report":
-        """A page about the search: progress, forecast, effects of items and choices, the best leaves.
+        """A page about the search: progress, forecast, importances, the best leaves.
 
         A notebook shows a part of it; ``report().write("page.html")`` writes all of it to one file.
         """
@@ -179,25 +177,24 @@ class Result:
     def plot(self) -> "Figure":
         """Draw the search with matplotlib: ``result.plot().savefig("search.png")`` writes the figure.
 
-        Its panels are the rewards and the best of them so far, with a forecast; how much of the reward each
-        choice explains; and the best reward found with each combination of the two choices that explain most.
-        With little to draw, there is only the first.
+        It shows the rewards and the best so far, with a forecast, and the importance of items and choices.
+        With few evaluations there is only the first panel.
         """
         return wiring.plot(self)  # type: ignore[no-any-return]
 
     def to_dicts(self) -> list[dict[str, Any]]:
         """The history as one dictionary per evaluation, all with the same keys.
 
-        ``step``, ``reward``, ``best_reward``, ``seconds`` and ``known`` are followed by the leaf: the value
-        of each named choice, whether each item of a set is in it, or what is at each position; ``None`` where
-        a leaf has no such choice or position. Costly steps are shown as the decisions so far. The last one,
-        ``leaf``, is the leaf itself.
+        The keys are ``step``, ``reward``, ``best_reward``, ``seconds`` and ``known``, then those of the leaf:
+        the value of each named choice, whether it contains each item of a set, or the item at each position;
+        ``None`` where a leaf has no such choice or position. Costly steps are shown as the decisions so far.
+        The last key, ``leaf``, is the leaf itself.
         """
         return wiring.rows(self)  # type: ignore[no-any-return]
 
     def to_frame(self) -> "pandas.DataFrame":
         """The history as a pandas data frame, with one row per evaluation and the columns of `to_dicts`.
 
-        Where a choice was made and is ``None``, its column has ``None`` there and NaN where it was not made.
+        A choice that is ``None`` appears as ``None``; a choice that was not made appears as NaN.
         """
         return wiring.frame(self)  # type: ignore[no-any-return]

@@ -1,4 +1,4 @@
-"""What every search offers to its user, to a runner and to a log, over leaves or over costly steps."""
+"""The common interface of searches over leaves and over costly steps, for users, runners and logs."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
@@ -25,12 +25,12 @@ _OFFERED: Final = (
 
 
 class Session(ABC, Generic[P]):
-    """A search that is asked and told, run and recorded."""
+    """A search with ask and tell, a run loop and a log."""
 
     data: Data
     """Every evaluation, and what is pending."""
     log: Log
-    """Is told every event, and tells those of other processes."""
+    """Receives every event, and delivers those of other processes."""
     seed: int
     """Proposal number i draws from ``default_rng([seed, i])``."""
     asked: int
@@ -48,7 +48,7 @@ class Session(ABC, Generic[P]):
 
     @abstractmethod
     def try_ask(self) -> P | None:
-        """The next proposal; one whose evaluation was cut off comes first.
+        """The next proposal; interrupted evaluations come first.
 
         ``None`` if another process has asked since the search has caught up: then it is decided again.
         """
@@ -58,7 +58,7 @@ class Session(ABC, Generic[P]):
         """The result so far."""
 
     def after_error(self) -> Result:
-        """The result after an error; only the rewards, if model or problem fail when asked for more."""
+        """The result after an error; only the rewards, if the model or the problem fails again."""
         with suppress(Exception):
             return self.result()
         best, told = self.data.best, (None, None, self.data.stopped, tuple(self.data.evaluations))
@@ -75,8 +75,8 @@ class Session(ABC, Generic[P]):
     def ask(self, n: int | None = None) -> P | list[P]:
         """What to evaluate next: one proposal, or ``n`` different ones to evaluate at once.
 
-        What was asked for and not told yet is pending. A pending leaf lowers the uncertainty but does not
-        move the mean, so that the next proposals lie elsewhere.
+        A proposal without a reward is pending. A pending leaf lowers the uncertainty but does not move the
+        mean, so that the next proposals lie elsewhere.
 
         Parameters
         ----------
@@ -103,7 +103,7 @@ class Session(ABC, Generic[P]):
 
     @property
     def spent(self) -> int:
-        """What the evaluations so far have taken of the budget."""
+        """Total cost of the evaluations so far, in units of the budget."""
         return len(self.data) + self.data.failed
 
     def note(self, content: Any) -> None:
@@ -115,7 +115,7 @@ class Session(ABC, Generic[P]):
         self.log = log
 
     def close(self) -> None:
-        """Leave the stored run, if there is one: what is pending is offered again elsewhere, or later.
+        """Leave the stored run, if there is one: its pending leaves are offered again, elsewhere or later.
 
         Later events are not stored.
         """
@@ -131,7 +131,7 @@ class Session(ABC, Generic[P]):
         Parameters
         ----------
         budget : int
-            Number of evaluations, failed ones included, or what costly steps may cost together.
+            Number of evaluations, failed ones included, or the total cost of costly steps.
         stop : Stop, optional
             Rules for stopping before the budget is spent.
         **execution
@@ -147,10 +147,10 @@ class Session(ABC, Generic[P]):
 
     @property
     def history(self) -> list[Evaluation]:
-        """Every evaluation, in the order told."""
+        """Every evaluation, in the order reported."""
         return self.data.evaluations
 
     @property
     def pending(self) -> tuple[P, ...]:
-        """Proposals that were asked for and not told yet, the oldest first."""
+        """Pending proposals, the oldest first."""
         return tuple(cast(list[P], self.data.pending))

@@ -56,7 +56,7 @@ def check_problem(
     Raises
     ------
     ProblemError
-        With what each check has found first.
+        With the first mistake that each check has found.
 
     Warns
     -----
@@ -205,8 +205,8 @@ def _warn_if_incomparable(space: Space) -> None:
     if any(one is not None for one in told) or not all(isinstance(leaf, _SINGLE) for leaf in leaves):
         return
     warnings.warn(
-        f"the leaves of {type(space.problem).__name__}, such as {leaves[0]!r}, have no parts by which they "
-        "could be alike, so that a search learns nothing from one about another: let states be tuples of "
-        "decisions, or give the problem items(state) or covariance",
+        f"the leaves of {type(space.problem).__name__}, such as {leaves[0]!r}, have no parts that they "
+        "could share, so a search learns nothing from one about another: make states tuples of decisions, or "
+        "give the problem items(state) or a covariance",
         stacklevel=3,
     )

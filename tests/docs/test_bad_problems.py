@@ -147,7 +147,7 @@ def test_what_a_bad_problem_gets(what, problem, kind, words):
 
 
 def test_the_table_of_the_page_is_of_these_problems():
-    rows = PAGE.partition("| problem | what it gets |\n|---|---|\n")[2].split("\n\n")[0].strip().splitlines()
+    rows = PAGE.partition("| problem | response |\n|---|---|\n")[2].split("\n\n")[0].strip().splitlines()
     assert len(rows) >= 9
     assert set(rows) <= {f"| {what} | {row_of(kind, words)} |" for what, _, kind, words in CASES}
 
@@ -158,4 +158,4 @@ def test_a_thousand_decisions():
 
 
 def row_of(kind, words):
-    return f"is searched: {words}" if kind == "searched" else f"`{kind}`: “…{words}…”"
+    return f"searched: {words}" if kind == "searched" else f"`{kind}`: “…{words}…”"

@@ -232,7 +232,7 @@ def test_doubtful_columns_are_named_before_anything_is_spent(folder, capsys, mon
     assert main(["select", "messy.csv", "--target", "kind", "--forbidden", "size"]) == 130
     told = capsys.readouterr().err
     assert "target kind, features to select auto, budget 100, task classification" in told
-    assert "columns 9, rows 60, held-out rows 20" in told
+    assert "columns 9, rows 60, hold-out rows 20" in told
     assert "note: converted from text to numbers: 'price' (such as '$1,000.50')" in told
     assert "note: excluded as likely identifiers: 'number' (--keep to use)" in told
     first = next(line for line in told.splitlines() if line.startswith("note"))

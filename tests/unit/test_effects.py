@@ -6,7 +6,7 @@ import dagsearch as ds
 from dagsearch.report.effects import _neighbours, effects_of
 from dagsearch.report.parts import Part, Shown, parts_of
 from dagsearch.report.view import RunView
-from dagsearch.storage.record import Record, Observation
+from dagsearch.storage.record import Observation, Record
 
 
 def told_of(result):

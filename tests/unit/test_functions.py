@@ -435,7 +435,7 @@ def test_states_without_parts_are_warned_about():
         def reward(self, leaf):
             return 1.0
 
-    with pytest.warns(UserWarning, match="have no parts by which they could be alike"):
+    with pytest.warns(UserWarning, match="have no parts that they could share"):
         ds.testing.check_problem(Single())
     Single.items = lambda self, state: [state]
     ds.testing.check_problem(Single())

@@ -95,7 +95,7 @@ def test_a_leaf_to_propose_is_written_by_names_where_there_are_names(stored, sho
     assert leaf("income, age", ["age", "income"]) == [1, 0]
     assert leaf('["income", "age"]', ["age", "income"]) == [1, 0]
     assert leaf("20, 10", ["10", "20"]) == leaf("[20, 10]", ["10", "20"]) == [1, 0]
-    assert leaf("income, heigth", ["age", "income"]) == "there is no heigth"
+    assert leaf("income, heigth", ["age", "income"]) == "there is no item heigth"
     assert leaf('[["a", 1]]', None) == [["a", 1]]
     assert "must be JSON" in leaf("age", None)
 

@@ -13,7 +13,7 @@ from dagsearch.forecasts import forecast, progress_of
 from dagsearch.report.parts import leaf_parts
 from dagsearch.report.view import RunView
 from dagsearch.sklearn import DAGSearchSelector
-from dagsearch.storage.record import Record, Observation
+from dagsearch.storage.record import Observation, Record
 from support.runs import events, record
 from support.steps import Walk
 

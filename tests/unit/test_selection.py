@@ -97,9 +97,9 @@ def test_inclusion_in_a_range_is_the_probability_under_random_play():
 def test_what_is_no_subset_of_a_range_is_refused():
     problem = ranges()
     for leaf in ({0}, {0, 3, 4, 5, 6}):
-        with pytest.raises(ProblemError, match="is not a complete subset of this problem: that has 2 to 4"):
+        with pytest.raises(ProblemError, match="is not a complete subset of this problem: it needs 2 to 4"):
             problem.path_to(frozenset(leaf))
-    with pytest.raises(ProblemError, match="is not a complete subset of this problem: that has 2 items"):
+    with pytest.raises(ProblemError, match="is not a complete subset of this problem: it needs 2 items"):
         ds.problems.Subsets(5, 2, reward=sum).path_to(frozenset({1}))
     for least in (-1, 5, 2.5, "2"):
         with pytest.raises(ValueError, match="k must be a whole number between 1 and 9"):

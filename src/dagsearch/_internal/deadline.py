@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 
 class OutOfTime(Exception):
-    """The time of a run is over while the search decides; nothing that was told is lost."""
+    """The time of a run is over while the search decides; no reported reward is lost."""
 
 
 class Deadline:
@@ -18,7 +18,7 @@ class Deadline:
 
     @contextmanager
     def until(self, at: float = math.inf) -> Iterator[None]:
-        """While entered, the time is over at ``at`` by ``time.perf_counter()``; never by default."""
+        """Within this context, the time is over at ``at`` by ``time.perf_counter()``; never by default."""
         before, self._at = self._at, at
         try:
             yield

@@ -1,4 +1,4 @@
-"""Hints for names that are not known."""
+"""Hints for unknown names."""
 
 import difflib
 from collections.abc import Iterable
@@ -12,7 +12,7 @@ OF_OTHERS: Final = {
     "callbacks": "it is called callback here, and is one function",
     "x0": "leaves to evaluate first are called start here, leaves with their rewards known",
 }
-"""What keywords of other libraries are called here."""
+"""The names of other libraries' keywords here."""
 # Shorter texts are part of too many names to tell which one was meant.
 _SHORTEST = 3
 

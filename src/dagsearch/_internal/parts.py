@@ -1,4 +1,4 @@
-"""How the parts of a search are written."""
+"""The ``repr`` of the parts of a search."""
 
 
 class Configured:

@@ -1,4 +1,4 @@
-"""Texts that others have written, in a size that can be stored and shown."""
+"""Texts of users, shortened so that they can be stored and shown."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ def shortened(text: str, kept: int = _STORED) -> str:
 
 
 def shown(value: Any, kept: int = _SHOWN) -> str:
-    """A value of the user's in one line of a message, even if it has no text or a long one."""
+    """A user's value in one line of a message, even if its ``repr`` fails or is long."""
     try:
         return shortened(" ".join(repr(value).split()), kept)
     except Exception:  # such as a whole number of more digits than Python converts

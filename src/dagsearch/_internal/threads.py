@@ -36,7 +36,7 @@ def set_threads(library: Any, threads: int) -> None:
 
 
 class one_thread(ContextDecorator):  # noqa: N801
-    """While entered, by however many threads, NumPy and SciPy use one thread of BLAS.
+    """Within this context, entered by any number of threads, NumPy and SciPy use one BLAS thread.
 
     A step multiplies many small matrices. More threads would mostly wait for each other, especially where
     several searches share the cores. They would also add numbers in another order, so that the same seed

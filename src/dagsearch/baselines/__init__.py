@@ -50,7 +50,7 @@ def ucd(problem: Problem, *, c: float = 2.0**0.5, standardize: int = 0, seed: Se
     problem : Problem
         What to search.
     c : float
-        Exploration constant of :class:`UCB1`. With 0 every child of a visited node is tried once; after that
+        Exploration constant of :class:`UCB1`. With 0 every child of a visited node is tried once, and then
         the child with the best mean is taken.
     standardize, seed
         See :class:`dagsearch.Search`.
@@ -111,15 +111,15 @@ def grave(
     Parameters
     ----------
     problem : Problem
-        What to search. It must have ``moves(state)``, the numbers of the moves that led to a state, which say
-        who made them, ``move_numbers(state)``, those of the state's actions, and ``reward_range``, as
-        :class:`dagsearch.games.OpenSpielGame` does; its rewards must be free and certain.
+        What to search. It must have ``moves(state)``, the numbers of the moves that led to a state (different
+        for each player), ``move_numbers(state)``, the numbers of the state's actions, and ``reward_range``,
+        as :class:`dagsearch.games.OpenSpielGame` does. Its rewards must be cheap and free of noise.
     ref, bias
         Constants of :class:`Grave`; by default those of the publication. With ``ref=0`` every node uses its
         own statistics: RAVE (Gelly and Silver 2007).
     look_ahead : bool
-        Whether moves that end the game are known before they are tried, as they are to
-        :class:`dagsearch.players.SearchPlayer`; in the publication they are not.
+        Whether moves that end the game are recognised before they are tried, as by
+        :class:`dagsearch.players.SearchPlayer`; the publication does not do this.
     seed
         See :class:`dagsearch.Search`.
     """

@@ -10,7 +10,7 @@ n_i             averages.count      number of rewards of the deciding node
 α, β            alpha, beta         c_2/(c_2 + n_j) and c_3/(c_3 + n_l)
 ==============  ==================  ======================================================================
 
-Averages belong to sets of items: what a child earned by way of other parents counts. It is rated
+Averages belong to sets of items, so a child's rewards count whichever parent led to it. Its rating is
 
     (1−α) μ_j + α ((1−β) l-RAVE + β g-RAVE) + sqrt(c_1 ln(n_i)/n_j · min(1/4, σ_j² + sqrt(2 ln(n_i)/n_j))).
 

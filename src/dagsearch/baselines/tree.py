@@ -100,7 +100,7 @@ class _Tree:
 
 
 class SharedPath(Configured, Covariance):
-    """Random walk down a tree: states of :func:`as_tree` are alike by the path that they share.
+    """Random walk down a tree: states of :func:`as_tree` are similar if they share a long path.
 
     A child's score is its parent's plus an independent step (Hennig, Stern and Graepel 2010).
 

@@ -1,4 +1,4 @@
-"""``dagsearch example``: write a table to try ``dagsearch select`` with."""
+"""``dagsearch example``: create a sample table for ``dagsearch select``."""
 
 import argparse
 from collections.abc import Callable
@@ -20,10 +20,10 @@ def add_parser(commands: Commands) -> None:
     """Add ``example``."""
     example = commands.add_parser(
         "example",
-        help="write a table to try 'dagsearch select' with",
+        help="create a sample table for 'dagsearch select'",
         description=(
-            "Write a CSV table. cancer: 30 measurements of cells and the diagnosis. shop: made-up customers, "
-            "messy as such tables are, and whether each has left."
+            "Create a CSV table. cancer: 30 measurements of cells and the diagnosis. shop: a messy table of "
+            "made-up customers, and whether each has left."
         ),
     )
     example.add_argument("name", choices=sorted(TABLES))

@@ -13,7 +13,7 @@ def add_parser(commands: Commands) -> None:
         help="write a stored search as lines of JSON",
         description=(
             "Write a run to standard output as lines of JSON: one for its settings, then one for each event. "
-            "Every event is checked. The search may still run."
+            "Every event is checked. The search may be running."
         ),
     )
     add_run(export)

@@ -12,9 +12,9 @@ def add_parser(commands: Commands) -> None:
         "report",
         help="write a page about a stored search",
         description=(
-            "Write one HTML file that shows a search of any kind: its progress and forecast, what each item "
-            "or choice is worth, the best leaves, failures. Several runs are compared. The searches may "
-            "still run."
+            "Write one HTML file that shows a search of any kind: its progress and forecast, the "
+            "importance of items and choices, the best leaves, failures. Several runs are compared. They may "
+            "be running."
         ),
     )
     add_run(report, several=True)

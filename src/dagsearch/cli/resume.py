@@ -52,7 +52,7 @@ def run(options: argparse.Namespace) -> None:
         raise StorageError("a selection is continued by the command or script that began it: run it again")
     budget = record.budget if options.budget is None else options.budget
     if budget is None:
-        raise StorageError(f"{options.storage} does not state the budget of its run: give --budget")
+        raise StorageError(f"{options.storage} does not state its budget: give --budget")
     problem = _problem(options.problem)
     problem = minimized(problem) if record.minimized else problem
     kind: Any = StepSearch if has_costly_steps(problem) else Search

@@ -1,4 +1,4 @@
-"""``dagsearch show``: what is known of a stored search."""
+"""``dagsearch show``: the progress of a stored search."""
 
 import argparse
 import time
@@ -21,7 +21,7 @@ def add_parser(commands: Commands) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Print what is known of a run, as at the head of its page; it may be running."""
+    """Print the head of a run's page; the run may be in progress."""
     from dagsearch.report.parts import Shown, parts_of, text_of
     from dagsearch.report.runs import is_running, worker_name
     from dagsearch.report.view import headline

@@ -16,7 +16,7 @@ from dagsearch.problem import MAX, MIN
 
 
 class Position:
-    """A position of a game: immutable, and equal to others from which the game continues in the same way."""
+    """A position of a game: immutable, and equal to those from which the game continues in the same way."""
 
     def __init__(self, state: Any) -> None:
         self.state = state
@@ -93,8 +93,8 @@ class OpenSpielGame:
 
     MAX is OpenSpiel's player 0; the reward is that player's final utility. A state is a :class:`Position`:
     equal boards with the same player to move after the same number of moves are one state. (Rules about
-    repetition depend on earlier positions as well; states that differ in these only are one.) To merge
-    symmetric positions, too, let ``step`` of a subclass return the position that represents them.
+    repetition depend on earlier positions; states that differ only in these are merged, too.) To merge
+    symmetric positions, override ``step`` in a subclass to return one representative.
 
     Parameters
     ----------
@@ -171,8 +171,8 @@ class OpenSpielGame:
     def items(self, state: Position) -> list[int]:
         """Indices of the entries of OpenSpiel's observation that are not zero.
 
-        Most observations mark the pieces on each cell, and empty cells. In others (counters, clocks, whole
-        histories) write a covariance of ``state.state`` of your own.
+        Most observations mark the pieces on each cell, and empty cells. For others (counters, clocks, whole
+        histories), write your own covariance of ``state.state``.
         """
         if (observed := _observed(state.state)) is None:
             raise ProblemError(f"{self.game} has no observation: give the search a covariance of your own")
@@ -223,7 +223,7 @@ def _loaded(game: str) -> Any:
 
 
 def _check_kind(game: Any) -> None:
-    """Raise unless the game is of a kind that can be searched for a best line of play."""
+    """Raise unless the game can be searched for a best line of play."""
     pyspiel, kind = load_pyspiel(), game.get_type()
     kinds = pyspiel.GameType
     wanted = (

@@ -1,4 +1,4 @@
-"""Players for OpenSpiel's games that choose their moves by a search."""
+"""Players for OpenSpiel's games that choose moves by search."""
 
 import math
 import time
@@ -23,7 +23,7 @@ from dagsearch.search import Search
 
 @dataclass(frozen=True)
 class Opinion:
-    """What a search believes about a move, from the point of view of the player who moves."""
+    """The belief of a search about a move, from the point of view of the player who moves."""
 
     action: int
     """The move, by OpenSpiel's number."""
@@ -43,7 +43,7 @@ class Opinion:
 
 
 def opinions(search: Search) -> list[Opinion]:
-    """What a search believes about each move at its root, in the order of the problem's actions."""
+    """The beliefs of a search about the moves at its root, in the order of the problem's actions."""
     explored, descent = search.explored, search.portfolio.descent
     assert explored is not None, "a player descends"
     assert descent is not None
@@ -90,7 +90,7 @@ def best_move(known: Sequence[Opinion]) -> Opinion:
 
 
 class SearchPlayer(load_pyspiel().Bot):  # type: ignore[misc]
-    """A bot of OpenSpiel that makes every move by a search; by default GRAVE, the best one for games.
+    """An OpenSpiel bot that chooses every move by search; by default GRAVE, the best one for games.
 
     It plays any game that :class:`dagsearch.games.OpenSpielGame` accepts. Every move has its own search. It
     starts with the random games of the previous move that passed through its position.
@@ -160,9 +160,9 @@ class SearchPlayer(load_pyspiel().Bot):  # type: ignore[misc]
     # Searching --------------------------------------------------------------------------------------
 
     def think(self, state: Any) -> list[Opinion]:
-        """Search from a position; returns what is then believed about each move there."""
+        """Search from a position; returns the beliefs about its moves."""
         if state.is_terminal():
-            raise ValueError(f"the game is over, there is no move to choose:\n{state}")
+            raise ValueError(f"the game is over, so there is no move to choose:\n{state}")
         end = math.inf if self.seconds is None else time.perf_counter() + self.seconds
         search = self.search = self._search_from(state)
         # It ends early where the position is solved.
@@ -213,7 +213,7 @@ class _Game(NamedTuple):
 
 
 def _replay(search: Search, game: _Game) -> None:
-    """Let a search repeat a descent of another search, and tell it the reward."""
+    """Repeat a descent of another search, with its reward."""
     explored, descent = search.explored, search.portfolio.descent
     assert explored is not None, "a player descends"
     assert descent is not None

@@ -24,7 +24,7 @@ _ROOT = Chosen()
 
 
 class NamedChoices:
-    """What problems of named choices have in common.
+    """Base of problems with named choices.
 
     A state is a :class:`dagsearch.problems.Chosen`, an action a :class:`dagsearch.problems.Decision`.
     """
@@ -81,16 +81,16 @@ class Choices(NamedChoices):
     Parameters
     ----------
     places : mapping from names to options
-        The options as a sequence of hashable values, or as a function of the choices before: it is given a
-        mapping from the names listed before this one to their values and returns the options, or ``None`` if
+        The options as a sequence of hashable values, or as a function of earlier choices: it receives a
+        mapping from the names listed before this one to their values, and returns the options, or ``None`` if
         the place does not exist in that branch.
     reward : callable, optional
         ``reward(choices)`` of complete choices, a dictionary of the places that exist. Without it, use
         ``ask`` and ``tell``.
     allowed : callable, optional
-        ``allowed(choices)`` is false for complete choices that must not be evaluated; it is given what
-        ``reward`` is given. Choices are drawn until they are allowed, so this is for conditions that many
-        choices meet; otherwise let options depend on earlier choices.
+        ``allowed(choices)`` is false for complete choices that must not be evaluated; it receives the same
+        argument as ``reward``. Random choices are drawn until they are allowed, so use it for conditions that
+        many choices meet; otherwise let options depend on earlier choices.
 
     Examples
     --------
@@ -166,8 +166,8 @@ class Choices(NamedChoices):
         except Exception as error:
             raise ProblemError(
                 f"the options of {name!r} for {state!r} failed ({type(error).__name__}: {error}); "
-                "a place that is not in a branch, or is listed later, is missing from the mapping: look at "
-                "it with .get(name), or list it before"
+                "a place that is not in a branch, or is listed later, is missing from the mapping: read "
+                "it with .get(name), or list it earlier"
             ) from error
         if not found:
             return None
@@ -211,7 +211,7 @@ class Choices(NamedChoices):
         return Chosen(self._walked(self._seen.codes.answer(codes)))
 
     def identity(self) -> str:
-        """A digest of all names and values that were found, and what the functions say of themselves."""
+        """A digest of all names and values that were found, and the ``identity`` of the functions."""
         parts = self._seen.values, sorted(self._seen.optional)
         return identified(parts, self._reward, self._allowed)
 

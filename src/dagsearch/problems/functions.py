@@ -25,27 +25,27 @@ _NOTHING: Final = object()
 
 
 class FunctionProblem(NamedChoices):
-    """The choices of a function, to make its result as large as possible.
+    """Find the choices with which a function returns the largest number.
 
-    ``function(choose)`` calls ``choose(name, options)``, which returns one of the options, as often as it
-    likes, and returns a number. It is called once for every evaluation, and never before: which choices it
-    makes is known as soon as a run has shown it. So the search *suggests* values by name; what the function
-    chooses beyond these is decided at random, and the leaf is what it really chose.
+    ``function(choose)`` calls ``choose(name, options)``, which returns one of the options, any number of
+    times, and returns a number. It is called once per evaluation, and never before, so its choices are known
+    only from earlier runs. The search *suggests* values by name; choices without a suggestion are random, and
+    the leaf has the choices that were made.
 
     A state is a :class:`dagsearch.problems.Chosen`: a mapping from names to values. In a suggestion the name
     ``"…"`` seeds the choices that it leaves open. :func:`dagsearch.maximize` and :func:`dagsearch.minimize`
-    search such a problem. With ``ask`` and ``tell``, run the function by :meth:`evaluate` and tell the leaf
-    that it chose.
+    search such a problem. With ``ask`` and ``tell``, run the function by :meth:`evaluate` and report the leaf
+    that it returns.
 
     Parameters
     ----------
     function : callable
-        Makes choices and computes a number. Which choices it makes, and from which options, must depend on
-        earlier choices alone. If it has a method ``identity() -> str``, as an object with ``__call__`` may
-        have, a stored run keeps that text and continues only with a function whose text is equal: a digest of
-        its data, say. By default it is the function's name.
+        Makes choices and computes a number. Its choices and their options must depend on earlier choices
+        alone. If it has a method ``identity() -> str``, as an object with ``__call__`` may have, a stored run
+        continues only with a function of equal identity, such as a digest of its data. By default the
+        identity is the function's name.
     minimize : bool
-        Whether the result is to be as small as possible. The reward is then its negative.
+        Whether small results are good. The reward is then the negative result.
 
     Examples
     --------
@@ -83,9 +83,9 @@ class FunctionProblem(NamedChoices):
         return FunctionProblem(self._function, self.minimize)
 
     def evaluate(self, leaf: Mapping[str, Any]) -> tuple[Chosen, float]:
-        """Run the function with these choices; what it chose, and its result (negative if it is minimised).
+        """Run the function with these choices; returns the choices made, and the result or its negative.
 
-        If the function raises an error, what it had chosen until then is the error's attribute ``asked``.
+        If the function raises an error, the choices so far are the error's attribute ``asked``.
         """
         choose = Choose(leaf)
         try:
@@ -113,7 +113,7 @@ class FunctionProblem(NamedChoices):
         """
         if leaf.options is not None:
             self._remember(leaf)
-        elif not failed:  # it was told without having been run
+        elif not failed:  # it was reported without a run
             place = {name: number for number, name in enumerate(self._seen.values)}
             names = sorted(leaf.keys() - {REST}, key=lambda name: (place.get(name, len(place)), name))
             leaf = Chosen({name: leaf[name] for name in names})
@@ -195,18 +195,18 @@ class FunctionProblem(NamedChoices):
         return self._seen.codes.samples() if self._seen.leaves else [self.root()]
 
     def identity(self) -> str:
-        """What the function says of itself, or its name."""
+        """The function's ``identity``, or its name."""
         name = getattr(self._function, "__name__", type(self._function).__name__)
         return identified((), self._function) or name
 
 
 class Choose:
-    """What the function is given: ``choose(name, options)`` returns one of the options.
+    """The argument of the function: ``choose(name, options)`` returns one of the options.
 
     Parameters
     ----------
     suggested : mapping
-        Values by name; what is not among them, or not an option, is chosen at random.
+        Values by name; choices without a valid suggestion are random.
     """
 
     def __init__(self, suggested: Mapping[str, Any]) -> None:
@@ -221,7 +221,7 @@ class Choose:
         Parameters
         ----------
         name : str
-            What is chosen. Asked again in the same run, with the same options, it is the same choice.
+            Name of the choice. The same name with the same options in one run is the same choice.
         options : iterable
             Different hashable values, in a fixed order.
         """

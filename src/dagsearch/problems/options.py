@@ -1,4 +1,4 @@
-"""What can be chosen, checked, and what problems share that choose from one list."""
+"""Checked options, and the base of problems that choose from one list."""
 
 import hashlib
 import json
@@ -68,7 +68,7 @@ def as_tuple(what: str, options: Iterable[Any]) -> Options:
 
 
 def checked_reward_function(reward: Any) -> Any:
-    """A reward that can be called; one that says what is missing if there is none."""
+    """The reward; without one, a function that raises an error."""
     return _no_reward if reward is None else checked_function("reward", "a leaf", reward)
 
 
@@ -87,7 +87,7 @@ def _no_reward(leaf: Any) -> float:
 
 
 def identified(parts: Sequence[Any], reward: Any, allowed: Any = None) -> str:
-    """A digest of parts, without memory addresses, and what functions say of themselves by ``identity``."""
+    """A digest of parts, without memory addresses, and the ``identity`` of functions."""
     text = json.dumps([re.sub(r" at 0x[0-9a-fA-F]+", "", repr(part)) for part in parts])
     own = hashlib.sha256(text.encode()).hexdigest() if parts else ""
     told = [one.identity() for one in (allowed, reward) if hasattr(one, "identity")]
@@ -95,7 +95,7 @@ def identified(parts: Sequence[Any], reward: Any, allowed: Any = None) -> str:
 
 
 class ListedProblem:
-    """What problems share that choose from one list: the numbers of its items, and the user's functions."""
+    """Base of problems that choose from one list: the numbers of its items, and the user's functions."""
 
     def __init__(self, items: Sequence[Any], leaf: str, reward: Any, allowed: Any = None) -> None:
         self._items = items

@@ -26,15 +26,14 @@ class Orders(TupleProblem):
     Parameters
     ----------
     items : sequence
-        Hashable values. One that is given several times is placed as often: in a job shop, the k-th ``"a"``
-        of an order is the k-th operation of job a. Orders that differ only in which copy is where are one.
+        Hashable values. A repeated value is placed as often: in a job shop, the k-th ``"a"`` of an order is
+        the k-th operation of job a. Copies are interchangeable.
     reward : callable, optional
         ``reward(order)`` of a complete order, a tuple of items. Without it, use ``ask`` and ``tell``.
     length : int, optional
         Number of items to place; by default all.
     before : iterable of pairs
-        Items ``(a, b)`` such that ``b`` is placed only after ``a``; after every copy of it, if there are
-        several.
+        Pairs ``(a, b)``: ``b`` is placed only after ``a``, or after every copy of ``a``.
 
     Examples
     --------
@@ -131,7 +130,7 @@ class Orders(TupleProblem):
         return (*state, *added), added
 
     def leaf(self, given: Any) -> Letters:
-        """The complete order that a list or tuple of items means; raises if there is no such order."""
+        """The complete order that a list or tuple of items stands for; raises if there is none."""
         wrong = f"{given!r} is not an order of this problem"
         order, copies = self._of_labels(given), dict(zip(self.labels, self._copies, strict=True))
         if order is None or len(order) != self.depth or Counter(order) - Counter(copies):
@@ -179,6 +178,6 @@ class Orders(TupleProblem):
         return others(self._of_copies(self._label_of[rows]), codes)
 
     def identity(self) -> str:
-        """A digest of the items, the length and the precedence, and what the reward says of itself."""
+        """A digest of the items, the length and the precedence, and the reward's ``identity``."""
         more = (self._copies, list(map(sorted, self._earlier))) if self._constrained else ()
         return identified((self.labels, self.depth, *more), self._reward)

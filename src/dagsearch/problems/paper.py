@@ -53,7 +53,7 @@ class Synthetic(Subsets):
 
 
 class DigitsPixels(Subsets):
-    """Choose the pixels of scikit-learn's 8×8 digits from which a linear classifier recognises them best.
+    """Choose the pixels from which a linear classifier best recognises scikit-learn's 8×8 digits.
 
     The reward of a subset is the accuracy of linear discriminant analysis with these pixels alone, trained on
     one half of the 1,797 images and scored on the other. Pixel ``p`` is row ``p // 8``, column

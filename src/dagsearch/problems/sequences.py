@@ -20,7 +20,7 @@ Letters = tuple[Any, ...]
 
 
 class TupleProblem(ListedProblem):
-    """What problems share whose leaves are tuples."""
+    """Base of problems whose leaves are tuples."""
 
     def __init__(self, items: str, leaf: str, given: Iterable[Any], reward: Any, allowed: Any = None) -> None:
         self.labels = checked_options(items, list(given) if isinstance(given, str) else given)
@@ -28,7 +28,7 @@ class TupleProblem(ListedProblem):
         super().__init__(self.labels, leaf, reward, allowed)
 
     def _of_labels(self, given: Any) -> Letters | None:
-        """The tuple that a user's list or tuple means; ``None`` if something in it is none of the labels."""
+        """The tuple that a list or tuple stands for; ``None`` if it has an unknown label."""
         if not isinstance(given, (tuple, list)) or not all(letter in self.labels for letter in given):
             return None
         return tuple([self.labels[self._number[letter]] for letter in given])
@@ -72,8 +72,8 @@ class Sequences(TupleProblem):
     min_length : int, optional
         Smallest number of letters; by default all sequences have ``length`` letters.
     allowed : callable, optional
-        ``allowed(letters)`` is false for complete sequences that must not be evaluated. Sequences are drawn
-        until one is allowed, see :class:`Subsets`.
+        ``allowed(letters)`` is false for complete sequences that must not be evaluated. Random sequences are
+        drawn until one is allowed, see :class:`Subsets`.
 
     Examples
     --------
@@ -121,7 +121,7 @@ class Sequences(TupleProblem):
         return () if self._free or len(state) >= self._most else self.labels
 
     def step(self, state: Prefix | Letters, action: Any) -> Prefix | Letters:
-        """The sequence with a letter more, or ended."""
+        """The sequence with one more letter, or ended."""
         if not isinstance(state, Prefix):
             return (*state, action)
         if action is END:
@@ -138,7 +138,7 @@ class Sequences(TupleProblem):
         return found
 
     def leaf(self, given: Any) -> Letters:
-        """The complete sequence that a list or tuple of letters means; raises if there is no such one."""
+        """The complete sequence that a list or tuple of letters stands for; raises if there is none."""
         letters = self._of_labels(given)
         if letters is None or not self._least <= len(letters) <= self._most:
             wanted = " to ".join(str(length) for length in sorted({self._least, self._most}))
@@ -194,7 +194,7 @@ class Sequences(TupleProblem):
         return letters
 
     def identity(self) -> str:
-        """A digest of alphabet and lengths, and what ``allowed`` and the reward say of themselves."""
+        """A digest of alphabet and lengths, and the ``identity`` of ``allowed`` and the reward."""
         return identified((self.labels, self._least, self._most), self._reward, self.allowed)
 
 

@@ -52,13 +52,13 @@ class Subsets(ListedProblem):
     reward : callable, optional
         ``reward(subset)`` of a complete subset, a frozenset. Without it, use ``ask`` and ``tell``.
     positions : array, shape ``(n, dimensions)``, optional
-        Where each item is, if items have positions: a pixel's row and column, a sensor's coordinates.
-        :func:`dagsearch.search` then takes near items to be alike.
+        Positions of the items, such as a pixel's row and column or a sensor's coordinates.
+        :func:`dagsearch.search` then treats nearby items as similar.
     allowed : callable, optional
         ``allowed(subset)`` is false for complete subsets that must not be evaluated: those that weigh too
-        much, or hold two items that exclude each other. Subsets are drawn until one is allowed, so this is
-        for conditions that many subsets meet; where hardly any does, write a class whose ``actions`` offer
-        only what can be completed.
+        much, or contain two items that exclude each other. Random subsets are drawn until one is allowed, so
+        use it for conditions that many subsets meet; if hardly any does, write a class whose ``actions``
+        offer only decisions that can be completed.
 
     Examples
     --------
@@ -116,7 +116,7 @@ class Subsets(ListedProblem):
         return list(filterfalse(state.__contains__, self._items))
 
     def step(self, state: Partial | Subset, action: Any) -> Partial | Subset:
-        """The state with the size decided, or with an item more."""
+        """The state with the size decided, or with one more item."""
         if not isinstance(state, Partial):
             return state | {action}
         is_size = isinstance(action, Size)
@@ -128,7 +128,7 @@ class Subsets(ListedProblem):
         return isinstance(state, Partial) or (not self._sized and len(state) < self.k)
 
     def leaf(self, given: Any) -> Subset:
-        """The complete subset that a list or set of items means; raises if there is no such subset."""
+        """The complete subset that a list or set of items stands for; raises if there is none."""
         try:
             chosen = frozenset(given)
         except TypeError:
@@ -138,7 +138,7 @@ class Subsets(ListedProblem):
             raise ProblemError(f"{given!r} is not a subset of this problem: it must be a set of {what}")
         if len(chosen) not in self.sizes:
             wanted = " to ".join(str(size) for size in sorted({self.sizes[0], self.k}))
-            raise ProblemError(f"{given!r} is not a complete subset of this problem: that has {wanted} items")
+            raise ProblemError(f"{given!r} is not a complete subset of this problem: it needs {wanted} items")
         # Numbers that are equal to an item, such as 1.0 to 1, stand for it.
         return frozenset(self.items(chosen))
 
@@ -190,7 +190,7 @@ class Subsets(ListedProblem):
         return Partial(encoded["choices"], chosen) if is_inner else chosen
 
     def identity(self) -> str:
-        """The names, if there are any, and what ``allowed`` and the reward say of themselves."""
+        """The names, if there are any, and the ``identity`` of ``allowed`` and the reward."""
         return identified(() if self.labels is None else (self.labels,), self._reward, self.allowed)
 
 

@@ -1,4 +1,4 @@
-"""What each part of a leaf is worth in a search: importances of the parts that its evaluations show."""
+"""Importances of the parts of leaves, from the evaluations of a search."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -16,7 +16,7 @@ _LEADERS, _NEIGHBOURS = 15, 2000
 
 
 Effect: TypeAlias = tuple[Part, Importance, int]
-"""A part, what it is worth, and the number of evaluations whose leaf has it."""
+"""A part, its importance, and the number of evaluated leaves that have it."""
 
 
 def effects_of(told: Sequence[Shown]) -> list[Effect]:

@@ -1,4 +1,4 @@
-"""How much each part of a leaf matters: the best value with it less the best value without it.
+"""Importance of each part of a leaf: the best value with it minus the best value without it.
 
 A part is an item of a set, an option of a choice, or whatever else a leaf has or lacks. The value of a leaf
 is a Gaussian process over its parts,
@@ -16,11 +16,11 @@ is a Gaussian process over its parts,
 The sizes of w, f and h are at the maximum of their posterior. Joint samples of the values of evaluated and
 of predicted leaves give the best value with and without each part, sample by sample.
 
-The noise is learnt from the scores on cross-validation folds, if there are any: it has the same three
-components, because on other rows a part has another effect, and all leaves that have it change together.
+If there are scores on cross-validation folds, the noise is learnt from them. It has the same three
+components, because a part has another effect on other rows, and all leaves that have it change together.
 Independent noise would average out over many leaves, and near-ties would look certain. Samples contain the
-noise of another split, so that they show what that split would choose. Without folds the noise is
-independent, and its variance is that of leaves that were evaluated more than once.
+noise of a new split, so they show what that split would choose. Without folds the noise is independent, with
+the variance of repeated evaluations.
 """
 
 from typing import NamedTuple
@@ -32,7 +32,7 @@ from scipy.optimize import minimize
 from dagsearch._internal.threads import one_thread
 from dagsearch._internal.typing import BoolArray, FloatArray, IntArray
 
-# Joint samples; evaluations used, at most, of which hyperparameters are learnt from some; predicted leaves.
+# Joint samples; at most so many evaluations are used, and some of them to learn; predicted leaves.
 _SAMPLES, _EVALUATIONS, _LEARNT, _PREDICTED = 400, 400, 150, 800
 # Prior of the logarithms of the components' sizes, in units of the rewards' variance: mean and deviation.
 _LOG_MEAN, _LOG_DEVIATION = -1.4, 2.0
@@ -42,10 +42,10 @@ _TAILS = (0.05, 0.95)
 
 
 class Importance(NamedTuple):
-    """How much a part matters. All numbers are NaN if no leaf has the part, or none lacks it."""
+    """Importance of a part. All numbers are NaN if no leaf has the part, or none lacks it."""
 
     worth: float
-    """The best value with the part less the best value without it: the mean over the samples."""
+    """The best value with the part minus the best value without it, averaged over the samples."""
     low: float
     """Lower end of its central 90% interval."""
     high: float

@@ -10,8 +10,8 @@ async function steer(action, value = null) {
   try {
     const answer = await fetch("steer", { method: "POST", headers: { "Content-Type": "application/json" },
       body: JSON.stringify({ run: chosen, action, value }) });
-    const told = await answer.json();
-    say(answer.ok ? "Sent. The search takes it at its next step." : `Not sent: ${told.error}`);
+    const reply = await answer.json();
+    say(answer.ok ? "Sent. The search reads it before its next evaluation." : `Not sent: ${reply.error}`);
   } catch { say("Not sent: the page's server does not answer."); }
 }
 /* A leaf in the form of the log. Where numbers stand for names, it is written by names: as JSON, or with commas. */
@@ -24,7 +24,7 @@ function asLeaf(text, labels) {
   if (!labels || !Array.isArray(found)) return found;
   return found.map((one) => {
     const place = labels.indexOf(String(one));
-    if (place < 0) throw new Error(`there is no ${one}`);
+    if (place < 0) throw new Error(`there is no item ${one}`);
     return place;
   });
 }
@@ -38,7 +38,7 @@ function leafField(run) {
 }
 function steerSection(run) {
   const requests = run.requests.length ? table([{ name: "Time" }, { name: "Request", kind: "long" }, { name: "Answer", kind: "long" }],
-    run.requests.map((one) => [clock(one.at), one.what, one.refused ? html("span", { class: "refused" }, `refused: ${one.answer}`) : one.answer ?? "not taken yet"]), { label: "Requests", class: "cards" }) : null;
+    run.requests.map((one) => [clock(one.at), one.what, one.refused ? html("span", { class: "refused" }, `refused: ${one.answer}`) : one.answer ?? "pending"]), { label: "Requests", class: "cards" }) : null;
   if (!["running", "paused", "stopping"].includes(run.state)) return section("steer", "Steer", "The search is no longer running.", requests);
   const button = (name, act) => html("button", { type: "button", click: act }, name);
   const total = html("label", {}, "Total evaluations",
@@ -108,8 +108,8 @@ async function poll() {
   try {
     const answer = await fetch(`data?seen=${encodeURIComponent(content.live.version)}`, { cache: "no-store" });
     if (answer.status === 200) { content = await answer.json(); render(); }
-    document.getElementById("connection")?.replaceChildren(!answer.ok ? "The server refuses to answer." : "");
-  } catch { document.getElementById("connection")?.replaceChildren("The page's server has ended."); }
+    document.getElementById("connection")?.replaceChildren(!answer.ok ? "The server refused the request." : "");
+  } catch { document.getElementById("connection")?.replaceChildren("The page's server has stopped."); }
   setTimeout(poll, 1000 * content.live.every);
 }
 if (live) setTimeout(poll, 1000 * content.live.every);

@@ -1,11 +1,11 @@
-"""What a leaf consists of, as text: items of a set, places of a sequence, or named choices."""
+"""The parts of a leaf as text: items of a set, places of a sequence, or named choices."""
 
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from dagsearch.results import Gaussian
-from dagsearch.storage.record import Failure, Record, Observation, Waiting
+from dagsearch.storage.record import Failure, Observation, Record, Waiting
 
 # Largest numbers of characters of a part, and of parts in one text.
 _LONGEST, _MOST = 80, 60
@@ -31,9 +31,9 @@ class Shown(NamedTuple):
     reward: float
     """Its reward; large is good."""
     seconds: float = 0.0
-    """When it was told, in seconds from the start of the search."""
+    """Time of the tell, in seconds from the start of the search."""
     predicted: Gaussian | None = None
-    """What was believed about it just before."""
+    """Belief over the reward just before."""
 
 
 def parts_of(one: Observation | Waiting | Failure, record: Record) -> list[Part]:

@@ -1,4 +1,4 @@
-"""A result as a figure of matplotlib: rewards with a forecast, and what each item or choice is worth."""
+"""A result as a figure of matplotlib: rewards with a forecast, and importances of items and choices."""
 
 import importlib
 from collections.abc import Mapping
@@ -57,4 +57,4 @@ def _draw_effects(axes: "Axes", effects: list[dict[str, Any]]) -> None:
     axes.hlines(places, low, high, color="0.2")
     axes.set_yticks(places, [one["label"][:_LONGEST] for one in effects])
     axes.invert_yaxis()
-    axes.set(xlabel="how much better the best reward is with it, 90 % interval", title="Importance")
+    axes.set(xlabel="best reward with it minus best without it, 90 % interval", title="Importance")

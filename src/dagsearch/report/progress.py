@@ -1,4 +1,4 @@
-"""How far a run has got: a bar in a terminal or notebook, a few lines elsewhere."""
+"""Progress of a run: a bar in a terminal or notebook, a few lines elsewhere."""
 
 import os
 import sys
@@ -49,7 +49,7 @@ class Progress:
             self._try(self._bar.close)
 
     def _try(self, show: Callable[[], object]) -> None:
-        """Show something: that must not end what is shown."""
+        """Show something; errors of the output must not end the run."""
         try:
             if self._shown:
                 show()

@@ -21,7 +21,7 @@ _LEAST, _SHARE = 1.0, 0.02
 
 
 class Report:
-    """What is known of one or several searches, as one page without a network; a notebook shows a part of it.
+    """A self-contained page about one or several searches; a notebook displays a summary.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ class Report:
 
     @classmethod
     def of_runs(cls, *storages: str | PathLike[str], name: str | None = None) -> "Report":
-        """The report of the runs in some databases, or of those with a name; they may still run."""
+        """The report of the runs in some databases, or of those with a name; they may be running."""
         return cls(Watched(storages, name).views())
 
     @classmethod
@@ -76,7 +76,7 @@ def report_of(result: Result) -> Report:
 
 
 class _Run:
-    """A run that is followed."""
+    """A run on a live page."""
 
     def __init__(self, storage: str | PathLike[str], where: str, header: Header) -> None:
         self.storage, self.where, self.header = storage, where, header
@@ -87,7 +87,7 @@ class _Run:
 
     @property
     def version(self) -> str:
-        """Identifies what is known of the run."""
+        """Identifies the state of the run."""
         return f"{self.header.created}.{self.viewed.record.events}.{self.running:d}.{self.trouble is None:d}"
 
     def update(self, database: Database) -> None:
@@ -104,7 +104,7 @@ class Watched:
     storages : sequence of path or URL
         The databases; each must have a run.
     name : str, optional
-        Name of the runs; by default all runs of the databases are shown, those that begin later, too.
+        Name of the runs; by default all runs of the databases are shown, including later ones.
     steer : bool
         Whether the page has buttons that steer the runs.
     clock : callable
@@ -124,7 +124,7 @@ class Watched:
         self._lock, self._every = threading.Lock(), _LEAST
 
     def request(self, run: int, action: str, value: Any = None) -> int:
-        """Ask the processes of a run for something; returns the number of the request.
+        """Send a request to the processes of a run; returns its number.
 
         Raises
         ------
@@ -160,7 +160,7 @@ class Watched:
             return html_page(self._views(), self._live(version))
 
     def content(self, seen: str) -> str | None:
-        """What the page shows now, as JSON; ``None`` if that is what it has seen."""
+        """What the page shows now, as JSON; ``None`` if it is up to date."""
         with self._lock:
             version = self._update()
             if version == seen:

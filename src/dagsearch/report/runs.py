@@ -35,6 +35,6 @@ def is_running(database: Database, run: str) -> bool:
 
 
 def worker_name(worker: str) -> str:
-    """How a process is called: by its machine and its number."""
+    """The name of a process: its machine and its number."""
     machine, _, process = worker.rpartition(" ")[0].rpartition(" ")
     return f"{machine}, process {process}" if machine else worker

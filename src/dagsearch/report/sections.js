@@ -111,10 +111,10 @@ function effectsSection(run) {
     lines: [one.label + (one.chosen ? ` (in the ${words.best})` : ""), `${signed(text(one.worth), one.worth)}, 90% interval ${text(one.low)} to ${text(one.high)}`,
       `In ${count(one.count)} evaluated ${words.leaves}`],
   }));
-  return section("effects", `What each ${words.item} is worth`,
-    `How much better the best ${words.reward} is with it than without it, with the 90% interval, and the probability that having it is better.`,
+  return section("effects", `Importance of each ${words.item}`,
+    `Best ${words.reward} with it minus best ${words.reward} without it, with the 90% interval, and the probability that the difference is positive.`,
     list("legend", [[html("span", { class: "swatch chosen" }), `in the ${words.best}`], [html("span", { class: "swatch bar" }), "not"]]),
-    bars("effects", [capital(words.item), "worth", "probability"], entries, [Math.min(...ends), Math.max(...ends)], `in the ${words.best}`));
+    bars("effects", [capital(words.item), "importance", "probability"], entries, [Math.min(...ends), Math.max(...ends)], `in the ${words.best}`));
 }
 
 function pathSection(run) {

@@ -38,7 +38,7 @@ function sizesSection({ by_size: sizes, result }) {
     ],
   });
   return section("sizes", "Score against number of features",
-    "Best cross-validated score of each size, with its standard error; the chosen size is blue. The dashed line is the best score less its standard error.",
+    "Best cross-validated score of each size, with its standard error; the chosen size is blue. The dashed line is one standard error below the best score.",
     drawn(draw));
 }
 
@@ -71,5 +71,5 @@ function codeSection({ code }) {
 function settingsSection({ settings, notes }) {
   const rows = Object.entries(settings).map(([name, value]) => [name, known(value) ? String(value) : "–"]);
   return section("settings", "Settings", null, table([{ name: "Setting" }, { name: "Value", kind: "long" }], rows, { label: "Settings" }),
-    notes.length ? [html("h3", {}, "What was done to the table"), list("notes", notes)] : null);
+    notes.length ? [html("h3", {}, "Changes to the table"), list("notes", notes)] : null);
 }

@@ -1,4 +1,4 @@
-"""What the page shows, in types that JSON has, computed from what has happened in a search."""
+"""The content of the page in types that JSON has, computed from the record of a search."""
 
 import math
 from collections.abc import Sequence
@@ -104,7 +104,7 @@ class RunView:
         }
 
     def _effects_now(self, told: Sequence[Shown], running: bool) -> list[Effect]:
-        """What parts are worth; while a search runs, computed now and then."""
+        """Importances of parts; while a search runs, computed now and then."""
         if len(told) >= _RENEWED * self._used or (len(told) > self._used and not running):
             self._effects, self._used = effects_of(told), len(told)
         return self._effects
@@ -213,7 +213,7 @@ def _seconds_left(record: Record, left: int | None) -> float | None:
 
 
 def _points(record: Record, told: Sequence[Shown]) -> list[dict[str, Any]]:
-    """The evaluations, each with the best reward so far; of very many, all improvements and an even share."""
+    """The evaluations with the best reward so far; if very many, all improvements and an even sample."""
     if not told:
         return []
     sign = -1.0 if record.minimized else 1.0
@@ -237,9 +237,9 @@ def _points(record: Record, told: Sequence[Shown]) -> list[dict[str, Any]]:
 def _forecast(record: Record, told: Sequence[Shown], left: int | None) -> list[dict[str, float]]:
     """The best reward after further evaluations: all that are left, or as many as there were.
 
-    It goes no farther than forecasts are known to hold. None is made for costly steps, for which forecasts
-    were not measured, for a game, whose value may rise or fall, or where nothing better is possible. ``low``
-    is the smaller gain.
+    It goes no farther than the calibration of forecasts was measured. There is none for costly steps, where
+    calibration was not measured, for games, whose value may rise or fall, or if nothing better is possible.
+    ``low`` is the smaller gain.
     """
     past = progress_of([one.reward for one in told], [one.predicted for one in told], record.largest)
     if past is None or record.steps or record.game or past.best >= record.largest:
@@ -257,7 +257,7 @@ def _forecast(record: Record, told: Sequence[Shown], left: int | None) -> list[d
 
 
 def _calibration(told: Sequence[Shown]) -> dict[str, Any] | None:
-    """How predictions compare with the latter half of the rewards; ``None`` with too few predictions."""
+    """Calibration on the second half of the rewards; ``None`` with too few predictions."""
     foresight = Foresight()
     for one in told:
         foresight.record(one.predicted, one.reward)
@@ -267,7 +267,7 @@ def _calibration(told: Sequence[Shown]) -> dict[str, Any] | None:
 
 
 def is_noisy(record: Record) -> bool:
-    """Whether a mean decides which leaf is best, rather than the largest reward."""
+    """Whether the best leaf is chosen by its mean rather than by the largest reward."""
     if record.best is None or record.game:
         return False
     best = record.told[record.best].reward

@@ -1,4 +1,4 @@
-"""What the user gives a search before it asks: results that are known, and leaves to evaluate first."""
+"""Known results, and leaves to evaluate first."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -23,7 +23,7 @@ Given = tuple[list[tuple[State | Proposal, float]], list[Proposal]]
 
 
 def checked_given(problem: Problem | StepProblem, known: Known, start: Iterable[Any]) -> Given:
-    """What these arguments of :func:`dagsearch.search` mean; raises if a leaf or reward is unusable."""
+    """The parsed arguments ``known`` and ``start``; raises if a leaf or reward is unusable."""
     pairs, listed = pairs_of(known), _listed("start", start, "leaves")
     if has_costly_steps(problem) and (pairs or listed):
         raise ValueError("known and start do not apply to costly steps: only the search takes steps")
@@ -55,10 +55,10 @@ def _checked(space: Space, name: str, given: Any, way: bool = False) -> Any:
 
 
 def give(search: "Search", given: Given) -> None:
-    """Tell a search known results, and let it ask for other leaves first.
+    """Report known results to a search, and propose the first leaves.
 
-    A run that is continued has what was told before. A leaf of which a reward is known, or that is pending,
-    need not be evaluated first.
+    A continued run already has its known results. Leaves that are pending or have a reward are not evaluated
+    first.
     """
     told, first = given
     key = search.space.key
@@ -78,7 +78,7 @@ def give(search: "Search", given: Given) -> None:
 
 
 def pairs_of(known: Known) -> list[tuple[Any, float]]:
-    """Leaves as they were given, and rewards that can be told."""
+    """Leaves as they were given, and valid rewards."""
     if isinstance(known, Result):
         known = known.history
     known = list(known.items()) if isinstance(known, Mapping) else known

@@ -25,14 +25,14 @@ _SCHEDULER_TIMEOUT = 30.0
 
 
 class PoolError(DagSearchError, RuntimeError):
-    """The workers have stopped working. Nothing that was told is lost: run again to continue."""
+    """The workers have stopped working. No reported reward is lost: run again to continue."""
 
     @classmethod
     def of(cls, error: BaseException) -> "PoolError":
         """The error of a run whose workers have failed with this one."""
         return cls(
-            f"the workers have stopped working ({type(error).__name__}: {error}). Nothing that was told is "
-            "lost: run again with an executor that works to continue"
+            f"the workers have stopped working ({type(error).__name__}: {error}). No reported reward is "
+            "lost: run again with a working executor to continue"
         )
 
 
@@ -50,7 +50,7 @@ class Pool(Protocol):
     """Computes rewards."""
 
     def workers(self) -> int:
-        """Maximum number of evaluations that may run now, including those submitted in advance."""
+        """Maximum number of evaluations at a time, including those submitted in advance."""
 
     def start(self, problem: Problem, proposal: Proposal) -> Running:
         """Begin an evaluation."""
@@ -175,7 +175,7 @@ def make_pool(
 
 
 def _check_picklable(problem: Problem, pickler: Any) -> None:
-    """Raise, before anything runs, if the problem cannot be sent to another process."""
+    """Raise an error before the run if the problem cannot be sent to another process."""
     try:
         pickler.dumps(problem)
     except Exception as error:

@@ -61,7 +61,7 @@ class _Worker(Thread):
         self._end()
 
     def _evaluated(self, problem: bytes, leaf: bytes, attempts: int) -> Any:
-        """The outcome of an evaluation, which is begun again if its process dies."""
+        """The outcome of an evaluation, which is restarted if its process dies."""
         for attempt in range(1, attempts + 1):
             begun = False
             try:

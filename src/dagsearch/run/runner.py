@@ -33,7 +33,7 @@ _GLANCE = 0.1
 _POOR = 0.1
 
 OnError = Literal["raise", "skip"] | float
-"""What to do about a failed evaluation: raise an error, skip it, or tell this reward."""
+"""What to do about a failed evaluation: raise an error, skip it, or use this reward."""
 
 Callback = Callable[[Evaluation], object]
 """Called with every evaluation; the run ends if it returns ``True``."""
@@ -49,18 +49,18 @@ class Execution(TypedDict, total=False):
     timeout: float | None
     """Seconds after which an evaluation counts as failed."""
     on_error: OnError
-    """What to do about a failed evaluation: ``"raise"`` an error, ``"skip"`` it, or tell this reward."""
+    """What to do about a failed evaluation: ``"raise"`` an error, ``"skip"`` it, or use this reward."""
     deterministic: bool
-    """Whether rewards are learnt in the order in which they were asked for."""
+    """Whether rewards are learnt in the order of the proposals."""
     lost_after: float
     """Seconds after which a process of a stored run that is silent counts as dead; 60 by default."""
     callback: Callback | None
-    """Called with every evaluation once its reward is told; the run ends if it returns ``True``."""
+    """Called with every evaluation after its tell; the run ends if it returns ``True``."""
 
 
 T = TypeVar("T")
 Take = Callable[[Running, bool], T | None]
-"""Called with an evaluation that has ended; tells its reward to the search. It returns ``None`` if the
+"""Called with a completed evaluation to report its reward to the search. It returns ``None`` if the
 evaluation does not count. The second argument is true if the run is ending: a failure must not raise then."""
 
 
@@ -73,7 +73,7 @@ class Runner(Generic[T]):
     Parameters
     ----------
     search : Search
-        Proposes the leaves; ``take`` tells it the rewards.
+        Proposes the leaves; ``take`` reports the rewards.
     pool : Pool
         Computes rewards; it is closed at the end.
     take : callable
@@ -105,7 +105,7 @@ class Runner(Generic[T]):
     def steps(self, total: float, lost_after: float | None = None) -> Generator[T]:
         """Evaluate until the evaluations have taken ``total``; yields what ``take`` returns for each."""
         self._search.data.stopped, self._total = "budget", total
-        known = self._search.data.known  # of which the budget says nothing
+        known = self._search.data.known  # which the budget does not count
         rules = {} if self._stop is None else self._stop.rules()
         self._search.log.begun(total - known, rules, lost_after)
         seconds = math.inf if self._stop is None or self._stop.seconds is None else self._stop.seconds
@@ -243,7 +243,7 @@ class Runner(Generic[T]):
             self._search.log.write("end", stopped=self.stopped)
 
     def _propose(self, request: int, encoded: Any) -> None:
-        """Let a leaf that a user wants evaluated be the next one; what cannot be is refused in the log."""
+        """Evaluate the leaf of a user's request next; refuse it in the log if that is impossible."""
         search, log = self._search, cast(Any, self._search.log)
         try:
             if has_costly_steps(search.problem):
@@ -276,9 +276,7 @@ def until(
     on_error, callback = checked_on_error(execution.get("on_error", "raise")), execution.get("callback")
     if has_costly_steps(search.problem):
         if not isinstance(on_error, str):
-            raise ValueError(
-                "on_error must be 'raise' or 'skip': a failed step has no reward that could be told"
-            )
+            raise ValueError("on_error must be 'raise' or 'skip': a failed step has no reward")
         if stop is not None and stop.tolerance is not None:
             raise ValueError("tolerance does not apply to costly steps, for which there is no forecast")
     deterministic = checked_flag("deterministic", execution.get("deterministic", False))
@@ -307,7 +305,7 @@ def tell_or_fail(search: "Search", ended: Running, on_error: OnError) -> Evaluat
     ended : Running
         The evaluation.
     on_error : "raise", "skip" or float
-        What to do about a failure: raise :class:`dagsearch.EvaluationError`, skip it, or tell this reward.
+        What to do about a failure: raise :class:`dagsearch.EvaluationError`, skip it, or use this reward.
     """
     proposal, leaf = ended.proposal, ended.proposal.leaf
     try:
@@ -332,8 +330,8 @@ def tell_or_fail(search: "Search", ended: Running, on_error: OnError) -> Evaluat
     if on_error == "raise":
         failure = EvaluationError(
             f"evaluating {leaf!r} failed after {len(search.history)} evaluations "
-            f"({problem_with_it}). Nothing told before is lost: error.result is the result so far, and "
-            "on_error='skip' goes on without such leaves"
+            f"({problem_with_it}). No earlier reward is lost: error.result is the result so far, and "
+            "on_error='skip' continues without such leaves"
         )
         search.data.stopped = "error"
         failure.result = search.result()
@@ -377,7 +375,7 @@ def checked_callback(callback: Callback | None) -> Callback | None:
 
 
 def checked_on_error(on_error: OnError) -> OnError:
-    """``on_error``; raises unless it is ``"raise"``, ``"skip"`` or a reward that can be told."""
+    """``on_error``; raises unless it is ``"raise"``, ``"skip"`` or a valid reward."""
     if isinstance(on_error, str):
         if on_error in ("raise", "skip"):
             return on_error
@@ -393,7 +391,8 @@ def log_if_poor(result: Result) -> Result:
     """The same result; a surrogate that fits poorly is logged."""
     if result.r2 is not None and result.r2 < _POOR:
         logger.warning(
-            "the surrogate fits poorly (R² %.2f): another covariance may describe better which states are alike",
+            "the surrogate fits poorly (R² %.2f): another covariance may describe better which states are "
+            "alike",
             result.r2,
         )
     return result

@@ -18,7 +18,7 @@ class Stop:
     seconds: float | None = None
     """Stop after this number of seconds; evaluations that have begun are finished."""
     tolerance: float | None = None
-    """Stop once the rest of the budget will, by the upper limit of the forecast, gain less than this."""
+    """Stop once the forecast's upper limit for the rest of the budget is a gain of less than this."""
 
     def __post_init__(self) -> None:
         if self.patience is not None and not is_budget(self.patience):

@@ -1,8 +1,8 @@
-"""What a worker does: it evaluates leaves, and sends back something that can always be sent.
+"""The worker: evaluates leaves, and sends back results that can always be pickled.
 
 A worker process is sent pairs of a problem and a leaf, both pickled; the problem is ``None`` if it has not
 changed. It answers with ``None``, or with the reason why it cannot load the problem, and then with the reward
-or step and the error, of which one is ``None``.
+or step and the error, one of which is ``None``.
 """
 
 import os
@@ -33,7 +33,7 @@ class RemoteError(Exception):
 
 
 def evaluated(problem: Any, leaf: State) -> Any:
-    """The expensive call: the reward of a leaf, with the leaf if only now it is known, or a costly step.
+    """The expensive call: the reward of a leaf (with the leaf if it is known only now), or a costly step.
 
     Raises if it is a reward that a search cannot learn from.
     """

@@ -8,7 +8,7 @@ from dagsearch.report.parts import Shown, leaf_parts, parts_of
 from dagsearch.report.paths import path_to
 from dagsearch.report.view import SELECTION_WORDS, RunView
 from dagsearch.results import Gaussian
-from dagsearch.storage.record import Failure, Record, Observation
+from dagsearch.storage.record import Failure, Observation, Record
 
 # What the page has elsewhere, or computes from the history.
 _ELSEWHERE = ("history",)

@@ -1,4 +1,4 @@
-"""What is checked of a problem before it is searched; :mod:`dagsearch.testing` checks more of it."""
+"""Checks of every problem before it is searched; :mod:`dagsearch.testing` has more."""
 
 from collections.abc import Mapping, Set
 from typing import Any

@@ -1,4 +1,4 @@
-"""Named choices: what can be chosen, what is decided, and what was chosen."""
+"""Named choices: questions, decisions, and the choices made."""
 
 from collections.abc import Callable, Hashable, Mapping
 from typing import Any, Final, NamedTuple, NoReturn
@@ -46,12 +46,12 @@ class Chosen(dict[str, Any]):
     """
 
     options: tuple[Options, ...] | None = None
-    """What each value was chosen from, if that is known only now that it was chosen."""
+    """The options of each value, if they are known only from the choice."""
     _hash: int | None = None
 
     @classmethod
     def among(cls, options: tuple[Options, ...] | None, chosen: Mapping[str, Hashable]) -> "Chosen":
-        """Choices with what each value was chosen from."""
+        """Choices with the options of each value."""
         found = cls(chosen)
         found.options = options
         return found

@@ -1,7 +1,8 @@
 """Leaves one change away: another option at a place, a swap, a stretch of an order, a changed path.
 
-The first three change rows of codes, the last one the decisions of a problem without codes. What they give
-need not be a leaf: the problem says so when it is replayed (:meth:`Moves.way`), and it is then not proposed.
+The first three change rows of codes, the last one the decisions of a problem without codes. The result need
+not be a leaf: it is replayed through the problem (:meth:`Moves.way`), and not proposed if the problem refuses
+it.
 """
 
 from collections.abc import Sequence
@@ -71,7 +72,7 @@ def draw_moves(
 
 
 class OtherOptions:
-    """Another option at one place; of a place with many numbers, near and some far ones are tried.
+    """Another option at one place; for a place with many numbers, near and some far ones.
 
     ``absent`` is the category of each place that is neither changed nor chosen, −1 where there is none.
     """

@@ -1,7 +1,7 @@
-"""Options that are numbers: which they are, and where they lie on scales.
+"""Numeric options, and their positions on scales.
 
-What is a number is placed by its value, whatever its position in the list of options. Which scale is right is
-left to the evidence: each one is a view of its own (:class:`dagsearch.covariances.counts.PlaceViews`).
+Numbers are compared by value, whatever their position in the list of options. The evidence chooses the scale:
+each scale is a view of its own (:class:`dagsearch.covariances.counts.PlaceViews`).
 """
 
 import math

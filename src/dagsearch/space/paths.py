@@ -1,12 +1,12 @@
 """Codes of the states of a problem that declares none, found on random walks.
 
-States may be the tuples of decisions so far. What the walks have shown of these may not be all there is, so
-codes only say which leaves to look at; the problem says whether they exist (:meth:`Space.replayed`).
+States may be the tuples of decisions so far. The walks may not have seen all of them, so codes only suggest
+leaves; the problem decides whether they exist (:meth:`Space.replayed`).
 
 Other states do not show the decisions behind them; their codes come from the paths that lead there. A
-question is identified by what is offered: the same options asked again are the same question, with a number
-where they are asked repeatedly on one path. So a network has a first, a second and a third type of layer, and
-a pipeline the settings of the model that it has, wherever on the path they are asked.
+question is identified by its options: the same options are the same question, numbered if they are offered
+repeatedly on one path. So a network has a first, a second and a third type of layer, and a pipeline has the
+settings of its model, wherever on the path they are chosen.
 """
 
 from collections.abc import Hashable, Sequence

@@ -36,10 +36,10 @@ class Level(NamedTuple):
 
 
 class Space:
-    """A problem and what is known about it before any reward.
+    """A problem, with what can be learnt about it without evaluations.
 
-    Nothing is computed before it is asked for, and everything once. The first attributes are the problem's
-    optional members, each ``None`` if it has none; :class:`dagsearch.Problem` documents them.
+    Everything is computed once, when it is first needed. The first attributes are the problem's optional
+    members, each ``None`` if it has none; :class:`dagsearch.Problem` documents them.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ class Space:
         return Space, (self.problem,)
 
     def key(self, state: State) -> Hashable:
-        """What identifies a state: the problem's ``key``, or the state itself."""
+        """The key of a state: the problem's ``key``, or the state itself."""
         identity: Hashable = state if self._key is None else self._key(state)
         try:
             hash(identity)
@@ -101,14 +101,14 @@ class Space:
         return identity
 
     def as_leaf(self, given: Any) -> State:
-        """The leaf that a user means by a dictionary, list, set or state, as far as the problem can tell."""
+        """The leaf that a dictionary, list, set or state stands for, according to the problem."""
         leaf = given if self.leaf is None else self.leaf(given)
         if not self.allows(leaf):
             raise ProblemError(f"{leaf!r} is not allowed: the problem's allowed is false for it")
         return leaf
 
     def allows(self, state: State) -> bool:
-        """Whether a state may be evaluated, or leads to what may: false for leaves that are not allowed."""
+        """False for leaves that are not allowed; true for all other states."""
         return self.allowed is None or len(self.problem.actions(state)) > 0 or bool(self.allowed(state))
 
     def player(self, state: State) -> int:
@@ -268,7 +268,7 @@ class Space:
     def replayed(self, actions: Sequence[Action]) -> State | None:
         """The leaf that actions lead to from the root; ``None`` if one is not offered, or the leaf is none.
 
-        Every leaf that is proposed has come this way, so that the problem is the only judge of its leaves.
+        Every proposed leaf is replayed here, so only the problem decides what is a leaf.
         """
         problem, state = self.problem, self.problem.root()
         for action in actions:
@@ -281,7 +281,7 @@ class Space:
     def actions_to(self, leaf: State) -> list[Action]:
         """Actions from the root to a leaf that is known without them.
 
-        By the problem's ``path_to``, else by the codes that were found.
+        They come from the problem's ``path_to``, else from its codes.
         """
         if self.path_to is not None:
             return list(self.path_to(leaf))

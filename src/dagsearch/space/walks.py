@@ -63,7 +63,7 @@ def _without_end(problem: Problem, taken: Sequence[Action]) -> ProblemError:
 
 
 def shape_rng() -> np.random.Generator:
-    """A generator for examining the problem; what is found does not depend on the search's seed."""
+    """A generator for examining the problem, independent of the search's seed."""
     return np.random.default_rng(0)
 
 

@@ -1,1 +1,1 @@
-"""Runs in a database: the log of every event, what it tells, and how a search is restored from it."""
+"""Runs in a database: the log of events, what can be read from it, and how a search is restored."""

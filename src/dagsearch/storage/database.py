@@ -1,9 +1,9 @@
 """Runs in a database: two tables that are only appended to, and one with the processes at work.
 
-Numbers of events have no gaps. A ``claim`` is unique within a run: if two processes claim the same, such as
-the next proposal, the database refuses one of them. A transaction is one short write; none is open while a
-model computes or an evaluation runs. What is read is JSON, never executed, and a checksum of every row makes
-damage an error.
+Numbers of events have no gaps. A ``claim`` is unique within a run: if two processes claim the same thing,
+such as the next proposal, the database refuses one of them. A transaction is one short write; none is open
+while a model computes or an evaluation runs. Rows are read as JSON and never executed, and their checksums
+detect damage.
 """
 
 import hashlib
@@ -104,7 +104,7 @@ class Database:
     Parameters
     ----------
     where : str
-        How the database is called in messages.
+        Name of the database in messages.
     write : bool
         Whether tables are made, and events written.
     """
@@ -139,7 +139,7 @@ class Database:
 
     @contextmanager
     def _writing(self, run: str = "") -> Iterator[None]:
-        """While entered, a transaction is open: everything is written, or nothing."""
+        """Within this context a transaction is open: everything is written, or nothing."""
         self._tried(lambda: self._begin(run))  # nothing is written yet
         try:
             yield
@@ -156,7 +156,7 @@ class Database:
         return self._tried(lambda: list(self._execute(statement, *values).fetchall()))
 
     def _tried(self, act: Callable[[], T]) -> T:
-        """What a function returns that reads, or writes by one statement; if the connection breaks, again."""
+        """Call a function that reads, or writes by one statement; repeat it if the connection breaks."""
         for tried in range(1, _TRIES + 1):
             try:
                 return act()
@@ -278,17 +278,17 @@ class Database:
     # Processes at work -------------------------------------------------------------------------------
 
     def beat(self, run: str, worker: str) -> None:
-        """Note that a process is at work, by one statement that waits for no other process's heartbeat."""
+        """Record a heartbeat, by one statement that does not wait for those of other processes."""
         new = "INSERT INTO worker VALUES (?, ?, ?)"
         beat = f"{new} ON CONFLICT (run, name) DO UPDATE SET beat = excluded.beat"
         self._tried(lambda: self._execute(beat, run, worker, self._now()))
 
     def leave(self, run: str, worker: str) -> None:
-        """Note that a process is no longer at work."""
+        """Record that a process has left."""
         self._tried(lambda: self._execute("DELETE FROM worker WHERE run = ? AND name = ?", run, worker))
 
     def silence(self, run: str) -> dict[str, float]:
-        """Seconds since each process last said that it is at work."""
+        """Seconds since the last heartbeat of each process."""
         beats = "SELECT name, beat FROM worker WHERE run = ?"
         rows, now = self._tried(lambda: (self._execute(beats, run).fetchall(), self._now()))
         return {name: max(0.0, now - beat) for name, beat in rows}

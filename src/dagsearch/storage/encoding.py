@@ -1,7 +1,7 @@
-"""States as JSON and back, without anything executable; and how a reader is to read leaves.
+"""States as JSON and back, without anything executable, and how readers decode leaves.
 
-JSON has neither tuples nor sets, of which states are made: both become objects with one tagged entry. A
-reader of a run does not have the problem: how leaves are to be read is written with the settings.
+JSON has neither tuples nor sets: both become objects with one tagged entry. A reader of a run does not have
+the problem, so the settings describe how to read leaves.
 """
 
 import json
@@ -87,7 +87,7 @@ class StateCodec:
 
 
 def known_states(space: Space) -> list[State]:
-    """States that are known before any evaluation."""
+    """States known before any evaluation."""
     root: Any = space.problem.root()
     if has_costly_steps(space.problem):
         return [root.state if isinstance(root, Step) else root]
@@ -100,7 +100,7 @@ def moves_to(leaf: Any, actions: Sequence[Action]) -> list[str] | None:
 
 
 def leaf_form(problem: Problem) -> dict[str, Any]:
-    """How encoded leaves of a problem are to be read.
+    """How to read encoded leaves of a problem.
 
     Returns
     -------

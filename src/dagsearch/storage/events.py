@@ -1,9 +1,9 @@
 """How the events of a search are written, and how another process, or a later one, repeats them.
 
-The state of a search follows from its events: which leaf was asked for, which reward was told, which
+The state of a search follows from its events: which leaf was asked for, which reward was reported, which
 hyperparameters were learnt. So repeating them needs no climbs and no evidence, and ends with exactly the
-numbers of the search that wrote them. Only descents are made again, because they are what grows the DAG:
-proposal number i draws the same random numbers, so it is the recorded one.
+numbers of the search that wrote them. Only descents are repeated, because they grow the DAG: proposal number
+i draws the same random numbers, so it is the recorded one.
 """
 
 import logging
@@ -50,7 +50,7 @@ class LeafEvents:
     # Writing -------------------------------------------------------------------------------------------
 
     def written(self, kind: str, *about: Any, **body: Any) -> tuple[Body, str | None]:
-        """Body and claim of an event, of which :meth:`dagsearch.log.Log.write` says what it is about."""
+        """Body and claim of an event; :meth:`dagsearch.log.Log.write` documents ``about``."""
         more, claim = dict[str, Any](), None
         match kind, about:
             case "ask", (proposal, draws):

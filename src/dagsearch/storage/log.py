@@ -1,8 +1,8 @@
-"""The log of a search in a database: what it does is written there, what other processes do is read there.
+"""The log of a search in a database: it writes its own events and reads those of other processes.
 
 Every process has its own search. It reads what is new, decides, and writes its ask; the claim of that event
-makes sure that no other process has made the same proposal. A process that is at work says so now and then.
-The proposals of one that has fallen silent are taken over, each by one other process, by a claim again.
+makes sure that no other process has made the same proposal. A working process sends heartbeats. If it falls
+silent, each of its proposals is claimed by one other process.
 """
 
 import hashlib
@@ -47,7 +47,7 @@ _SUSPICIOUS = 2
 
 
 class RunLog(Log):
-    """Writes every event of a search to a run, and lets the search know those of other processes.
+    """Writes every event of a search to a run, and replays those of other processes.
 
     Parameters
     ----------
@@ -119,7 +119,7 @@ class RunLog(Log):
 
     @contextmanager
     def deciding(self) -> Iterator[None]:
-        """While entered, the search changes in a way that is logged completely or not at all.
+        """Within this context, changes of the search are logged completely or not at all.
 
         After Ctrl-C or an error in the user's problem, only the log is right. A covariance that refuses a
         reward is no such error: a search that is opened again refuses it, too.
@@ -131,7 +131,7 @@ class RunLog(Log):
         except BaseException as error:
             self.broken = (
                 f"the search was stopped halfway ({type(error).__name__}: {error}) and may differ from its "
-                f"log. All that was told is safe: open the search from {self.database.where} again"
+                f"log. No reported reward is lost: open the search from {self.database.where} again"
             )
             raise
 
@@ -158,13 +158,13 @@ class RunLog(Log):
         self.began = self._append("run", {"budget": math.ceil(budget), "stop": dict(rules)}) or 0
 
     def close(self) -> None:
-        """Leave the run: its other processes take over what is pending here."""
+        """Leave the run: other processes take over the leaves that are pending here."""
         self._finalizer()
 
     # Reading ------------------------------------------------------------------------------------------
 
     def catch_up(self) -> None:
-        """Let the search repeat what other processes have written since the last call."""
+        """Replay what other processes have written since the last call."""
         if self._repeated is not None:
             return
         if self.broken is not None:
@@ -277,7 +277,7 @@ def _numbering() -> str:
 
 
 class _Heart:
-    """Says in a thread of its own that a process is at work."""
+    """Sends heartbeats from a thread of its own."""
 
     def __init__(self, database: Database, run: str, worker: str) -> None:
         self._database, self._run, self._worker = database.another(), run, worker

@@ -1,6 +1,6 @@
 """Beginning a run, or continuing one: a search is attached to a run, and repeats its events.
 
-A run says what its search is made of, as JSON. Only an equal search continues it.
+A run stores the composition of its search as JSON. Only an equal search continues it.
 """
 
 import hashlib
@@ -60,7 +60,7 @@ def attach(
 
     if storage is None:
         if name is not None:
-            raise ValueError("name= picks a run of a database: give storage=, too")
+            raise ValueError("name= selects a run of a database: give storage=, too")
         return
     settings = {
         "made_by": made_by,

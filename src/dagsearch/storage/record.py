@@ -1,4 +1,4 @@
-"""What has happened in a search: one fold of its events, which every reader of a run shares.
+"""The state of a run: one fold of its events, shared by all readers.
 
 ``dagsearch show`` and ``resume``, the page, the report of a result and the feature selector all read a
 :class:`Record`. It is folded from the events of a stored run, or from evaluations in this process.
@@ -21,7 +21,7 @@ from dagsearch.storage.database import Database, Event, Header
 from dagsearch.storage.encoding import moves_to, note_to_json
 
 ACTIONS = ("pause", "continue", "stop", "budget", "propose")
-"""What users can ask a run for."""
+"""Requests that users can send to a run."""
 # Longest leaf in a request, in characters of its representation.
 _LONGEST = 1 << 20
 # Size of the largest mean of a belief: squares of larger ones would overflow.
@@ -46,7 +46,7 @@ class Observation(NamedTuple):
 
 
 class Waiting(NamedTuple):
-    """An evaluation that has not ended, asked for at ``since`` by a process; the rest as in :class:`Observation`."""
+    """A pending evaluation, asked for at ``since`` by a process; the rest as in :class:`Observation`."""
 
     leaf: Any
     moves: list[str] | None
@@ -57,7 +57,7 @@ class Waiting(NamedTuple):
 class Failure(NamedTuple):
     """An evaluation that failed ``at`` some time in seconds since 1970; ``text`` says why.
 
-    ``step`` is the number of rewards that were told then, this one included if it was told as one.
+    ``step`` is the number of rewards at that time, this one included if the failure counts as a reward.
     """
 
     leaf: Any
@@ -68,10 +68,10 @@ class Failure(NamedTuple):
 
 
 class Request(NamedTuple):
-    """What a user has asked a run to do ``at`` some time in seconds since 1970: one of :data:`ACTIONS`.
+    """A user's request, one of :data:`ACTIONS`, made ``at`` some time in seconds since 1970.
 
-    ``value`` is the budget, or the leaf to evaluate next as it is stored. ``answer`` says what became of it;
-    it is ``None`` if no process has carried it out yet.
+    ``value`` is the budget, or the leaf to evaluate next as it is stored. ``answer`` is the outcome, ``None``
+    if no process has carried it out yet.
     """
 
     at: float
@@ -82,12 +82,12 @@ class Request(NamedTuple):
 
 
 class Steering:
-    """What users have asked a run to do, as its events say."""
+    """The requests of users, folded from the events of a run."""
 
     paused = False
-    """Whether no evaluation is started until the user says so."""
+    """Whether the run is paused."""
     budget: int | None = None
-    """Number of evaluations at which the run ends, as a script or a request has said last."""
+    """Number of evaluations at which the run ends, from the last script or request."""
     run_began: float | None = None
     """When the last process began to run, in seconds since 1970."""
     last_run = last_stop = 0
@@ -106,7 +106,7 @@ class Steering:
         return {number: one.value for number, one in self.requests.items() if one.answer is None}
 
     def steer(self, event: Event, spent: float) -> None:
-        """Take an event; ``spent`` is what the evaluations so far have taken of the budget."""
+        """Take an event; ``spent`` is the cost of the evaluations so far."""
         body, asked = event.body, self.requests.get(event.body.get("request", 0))
         if event.kind == "run":
             if body["budget"] != self._script and is_budget(body["budget"]):
@@ -177,8 +177,8 @@ class Record(Steering):
     events = 0
     """Number of events."""
     without_reward = lost = known = 0
-    """Number of costly steps to states where one cannot stop, of evaluations that failed and were not told as
-    a reward, and of rewards that were given as known, which the budget does not count."""
+    """Number of costly steps to states without a value, of failed evaluations without a reward, and of
+    rewards that were given as known, which the budget does not count."""
     best: int | None = None
     """Place of the recommended leaf in :attr:`told`: the first with the largest reward or, if rewards are
     noisy, with the best mean. ``None`` before the first reward."""
@@ -193,7 +193,7 @@ class Record(Steering):
     labels: list[str] | None = None
     """Text for each number in a leaf; ``None`` if leaves are as they are."""
     largest = math.inf
-    """The largest reward that there can be."""
+    """The largest possible reward."""
     about: Mapping[str, Any] = MappingProxyType({})
     """The first note of a feature selection, which says whose scores these are; empty in other searches."""
     _noisy = False  # whether the best leaf is not the one with the largest reward
@@ -217,7 +217,7 @@ class Record(Steering):
 
     @classmethod
     def of_result(cls, result: Result) -> "Record":
-        """What a result tells: its evaluations, without what was pending or failed."""
+        """The record of a result: its evaluations, without pending or failed ones."""
         record = cls()
         record.minimized, record.game, record.steps = result.minimized, result.game, result.steps
         record.settled = nothing_left(result)
@@ -227,9 +227,9 @@ class Record(Steering):
         return record
 
     def add_evaluations(self, evaluations: Iterable[Evaluation], sign: float = 1.0) -> None:
-        """Take evaluations of a search in this process, whose rewards are ``sign`` times those told."""
+        """Take evaluations of a search in this process; their rewards are multiplied by ``sign``."""
         for evaluation in evaluations:
-            if evaluation.reward == -math.inf:  # a step to where one cannot stop
+            if evaluation.reward == -math.inf:  # a step to a state without a value
                 self.without_reward += 1
                 continue
             # A costly step is known by the way to it.
@@ -246,7 +246,7 @@ class Record(Steering):
 
     @property
     def request(self) -> Mapping[str, Any]:
-        """What ``dagsearch select`` was asked for; empty if another program began the run."""
+        """The options of ``dagsearch select``; empty if another program began the run."""
         asked = self.about.get("select")
         return asked if isinstance(asked, Mapping) else {}
 
@@ -262,7 +262,7 @@ class Record(Steering):
 
     @property
     def spent(self) -> int:
-        """Number of evaluations that have ended, failed ones included, without rewards that were known."""
+        """Number of completed evaluations, failed ones included, without known rewards."""
         return self.evaluations + self.lost - self.known
 
     def add_told(self, told: Observation) -> None:

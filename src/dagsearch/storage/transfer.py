@@ -1,4 +1,4 @@
-"""Runs as lines of JSON: the public way out of a database, and back into one."""
+"""Export and import of runs as lines of JSON."""
 
 import json
 from collections.abc import Iterable, Iterator
@@ -22,8 +22,8 @@ def imported(
 ) -> tuple[Header, int, str]:
     """Write exported lines to a new run, named as before or as ``name`` says.
 
-    Returns the run, its number of events, and how its database is called. Nothing is written, and no
-    database made, unless all lines are well-formed.
+    Returns the run, its number of events, and the name of its database. Nothing is written, and no database
+    created, unless all lines are well-formed.
     """
     rows = [_decoded(number, line) for number, line in enumerate(lines, start=1) if line.strip()]
     try:

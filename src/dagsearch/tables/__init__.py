@@ -1,4 +1,4 @@
-"""Tables as people keep them: reading them, cleaning them, and which columns can be features."""
+"""Real-world tables: reading, cleaning, and finding the columns that can be features."""
 
 from dagsearch.tables.clean import prepared
 from dagsearch.tables.read import TableError, read_table

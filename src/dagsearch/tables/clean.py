@@ -1,4 +1,4 @@
-"""Cleaning: text columns that are numbers written for people, marks of missing values, what models need."""
+"""Cleaning: formatted numbers, marks of missing values, and preprocessing for models."""
 
 import re
 from collections.abc import Callable, Hashable, Sequence
@@ -37,7 +37,7 @@ def is_text(column: "pandas.Series") -> bool:
 
 
 def number_of(text: str, decimal: str = ".") -> float | None:
-    """The number that a text stands for, ``None`` if it stands for none.
+    """The number that a text stands for, or ``None``.
 
     >>> number_of("$12,345.00"), number_of("1 234,5 €", ","), number_of("12%"), number_of("12a")
     (12345.0, 1234.5, 12.0, None)
@@ -63,7 +63,7 @@ def clean(frame: "pandas.DataFrame") -> tuple["pandas.DataFrame", list[str]]:
     Parameters
     ----------
     frame : pandas.DataFrame
-        The table, which is left as it is.
+        The table; it is not changed.
 
     Returns
     -------

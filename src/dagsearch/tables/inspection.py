@@ -28,7 +28,7 @@ _ID_NAME = re.compile(
 def suspicion(column: "pandas.Series") -> str | None:
     """Why a column is a doubtful feature; ``None`` if it is not.
 
-    Numbers may be identifiers. Texts that are mostly different may be that, dates or free text.
+    Numbers may be identifiers. Mostly distinct texts may be identifiers, dates or free text.
 
     Parameters
     ----------
@@ -56,10 +56,11 @@ def _are_identifiers(column: "pandas.Series", name: str) -> bool:
 
 
 def leaks(features: "pandas.DataFrame", target: "pandas.Series", classification: bool) -> dict[str, float]:
-    """Columns from which alone the target can be predicted almost perfectly, each with its score.
+    """Columns that predict the target almost perfectly by themselves, each with its score.
 
-    For numbers the score is R². For classes it is the AUC, of neighbouring classes in the order of the
-    column's values, or the balanced accuracy of the most frequent class for each value. Missing is a value.
+    For numbers the score is R². For classes it is the AUC of neighbouring classes in the order of the
+    column's values, or the balanced accuracy of the most frequent class for each value. A missing value
+    counts as a value.
     """
     if len(target) < _MIN_ROWS:
         return {}

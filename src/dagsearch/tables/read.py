@@ -38,7 +38,7 @@ class TableError(ValueError):
 def read_table(path: Path) -> tuple["pandas.DataFrame", list[str]]:
     """Read a table from a CSV, TSV, Excel or Parquet file, or from standard input; text may be compressed.
 
-    Text that is written like a number becomes a number, and marks of missing values become missing.
+    Formatted numbers become numbers, and marks of missing values become missing.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ def _read(path: Path, name: str, notes: list[str]) -> tuple["pandas.DataFrame", 
 
 
 def _content(path: Path, name: str) -> bytes:
-    """The bytes of a file, decompressed; no more are read than are allowed."""
+    """The bytes of a file, decompressed, up to the allowed number."""
     opened: Any = gzip.open if path.suffix.lower() == ".gz" else open
     try:
         with nullcontext(sys.stdin.buffer) if str(path) == INPUT else opened(path, "rb") as file:

@@ -1,4 +1,4 @@
-"""Tables prepared for feature selection: which column is the target, which can be features."""
+"""Tables prepared for feature selection, with a target and features."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -81,11 +81,11 @@ def load_table(
     classification : bool, optional
         Whether the target consists of classes; detected by default.
     group, time, weight : str, optional
-        Names of the columns that say which rows belong together, sort the rows, and hold their weights.
+        Names of the columns with the groups, the times and the weights of the rows.
     keep : collection of str
-        Columns that stay features although they look like identifiers, dates or free text.
+        Columns that stay features even if they look like identifiers, dates or free text.
     forbidden : collection of str
-        Columns that will not be chosen: they are not checked for leaks.
+        Columns that will not be chosen, so they are not checked for leaks.
 
     Returns
     -------
@@ -202,7 +202,7 @@ def _is_numeric(values: "pandas.Series") -> bool:
 def _numbered(values: "pandas.Series", notes: list[str]) -> tuple["pandas.Series", tuple[str, ...]]:
     """The classes as numbers from 0, and their names.
 
-    Of two classes, the positive one is 1: the one whose name says so, otherwise the larger number or the
+    With two classes, the positive one is 1: the one with a positive name, otherwise the larger number or the
     rarer text.
     """
     import pandas

@@ -31,7 +31,7 @@ from dagsearch.values.graph import GraphArrays
 
 
 class Backup(Protocol):
-    """Brings the values of all nodes up to date."""
+    """Updates the values of all nodes."""
 
     def back_up(self, explored: Explored, episodes: Sequence[Episode]) -> None:
         """Write ``graph.v_mean`` and ``graph.v_var``; ``episodes`` are new since the last call.

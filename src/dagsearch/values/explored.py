@@ -59,7 +59,7 @@ class Explored(Index):
         return self._increments
 
     def replace_scores(self, scores: Scores) -> None:
-        """Use another model of the same nodes; Δ follows it, unless it was given."""
+        """Use another model of the same nodes; Δ is computed from it unless it was given."""
         super().replace_scores(scores)
         self._increments = self._given
 
@@ -88,7 +88,7 @@ class Explored(Index):
         return self
 
     def value(self, node: int) -> Gaussian:
-        """Belief over a node's v; for a leaf that was told without a path from the root, over its g."""
+        """Belief over a node's v; for a leaf without a known path from the root, over its g."""
         if self.graph.level[node] >= 0:
             return Gaussian(float(self.graph.v_mean[node]), float(self.graph.v_var[node]))
         return self.score(node)

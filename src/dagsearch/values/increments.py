@@ -1,4 +1,4 @@
-"""The increments Δ: by how much optimal play beats random play, before any data (section 3.2).
+"""The increments Δ: the gain of optimal over random play, before any data (section 3.2).
 
 ==========  ==============  ===================  ==================================================
 paper       code            shape                meaning

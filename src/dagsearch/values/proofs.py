@@ -1,4 +1,4 @@
-"""Values that are certain: proven wins, losses and draws, and bounds on the way to them.
+"""Proven values: wins, losses and draws, and bounds on the way to them.
 
 At a leaf the value is its reward. At MAX's turn the value is at least every child's lower bound, and at most
 the largest upper bound of the children, if all of them are in the DAG; MIN's turn is the mirror image. Where
@@ -21,9 +21,9 @@ from dagsearch.values.graph import GraphArrays
 class WithProofs(Backup):
     """A back-up that proves values where it can, and computes the others from them.
 
-    A proven node has a certain value, from which the values of its parents follow. It is also closed: no
-    descent goes there any more. A back-up of your own finds what is proven in ``graph.lower`` and
-    ``graph.upper``, which are equal there.
+    The value of a proven node is certain, and those of its parents follow. The node is also closed: no
+    descent visits it any more. Your own back-up finds proven values in ``graph.lower`` and ``graph.upper``,
+    which are equal there.
 
     Parameters
     ----------

@@ -18,7 +18,7 @@ def add_parser(commands: Commands) -> None:
             "Choose the columns of a table from which an estimator predicts the target best, by "
             "cross-validation. Prints the chosen columns and compares their score with that of no columns, "
             "all columns, the best columns by a univariate test, and forward selection if the budget covers "
-            "it, also on held-out rows."
+            "it, also on hold-out rows."
         ),
         epilog=(
             "Exit code 0: done. 1: bad input, 2: bad usage, with a message on standard error. 130: "
@@ -39,12 +39,12 @@ def add_parser(commands: Commands) -> None:
     columns: dict[str, Any] = {"nargs": "+", "default": [], "metavar": "COLUMN"}
     add("--fixed", **columns, help="always chosen")
     add("--forbidden", **columns, help="never chosen")
-    add("--keep", **columns, help="may be chosen although they look like identifiers, dates or free text")
+    add("--keep", **columns, help="may be chosen even if they look like identifiers, dates or free text")
     add(
         "--estimator",
         metavar="NAME",
         help=(
-            "a scikit-learn estimator, also with parameters, such as 'SVC(C=3)', or the import path of an "
+            "a scikit-learn estimator such as 'SVC' or 'SVC(C=3)', or the import path of an "
             "estimator class or object (default: logistic or ridge regression). For a class, columns are "
             "imputed, scaled and encoded first"
         ),

@@ -41,7 +41,7 @@ class Task:
     kept: Table
     """Rows to select by."""
     holdout: Table | None
-    """Held-out rows; ``None`` if there are none."""
+    """Hold-out rows; ``None`` if there are none."""
     estimator: Any
     scoring: str
     """The scorer's name in scikit-learn."""
@@ -57,7 +57,7 @@ class Task:
         return check_scoring(self.estimator, scoring=self.scoring)
 
     def held_out(self, columns: Sequence[int]) -> Holdout | None:
-        """Number of held-out rows and score of columns on them; ``None`` if there are none."""
+        """Number of hold-out rows and score of columns on them; ``None`` if there are none."""
         if self.holdout is None:
             return None
         rows, target = len(self.holdout.target), self.holdout.target
@@ -153,9 +153,9 @@ def task_for(options: argparse.Namespace) -> Task:
 
 
 def _announce(task: Task, options: argparse.Namespace) -> None:
-    """Say what was read and noticed before anything is spent."""
+    """Print the settings and notes before anything is scored."""
     held = 0 if task.holdout is None else len(task.holdout.target)
-    found = {"columns": task.table.features.shape[1], "rows": len(task.kept.target), "held-out rows": held}
+    found = {"columns": task.table.features.shape[1], "rows": len(task.kept.target), "hold-out rows": held}
     settings = ", ".join(f"{name} {value}" for name, value in {**_settings(task, options), **found}.items())
     lines = [settings, *(f"note: {note}" for note in task.notes)]
     print("\n".join(map(printable, lines)), file=sys.stderr, flush=True)
