@@ -187,13 +187,13 @@ def run(
     jobs : int
         Number of processes; results do not depend on it.
     quick : bool
-        Whether one run of 60 evaluations is enough.
+        Whether one run of 60 evaluations is enough, by default of two problems.
     progress : bool
         Whether to show a bar.
     """
     for unknown in {*methods} - {*METHODS} | {*problems} - {*PROBLEMS}:
         raise ValueError(f"there is no {unknown!r}; there are {', '.join((*METHODS, *PROBLEMS))}")
-    methods, problems = methods or list(METHODS), problems or list(PROBLEMS)
+    methods, problems = methods or list(METHODS), problems or list(PROBLEMS)[: 2 if quick else None]
     check_installed([name for name in methods if name in GENERAL])
     count = seeds or (1 if quick else SEEDS)
     slowest_first = sorted(methods, key=[TPE, *METHODS].index)
