@@ -190,7 +190,7 @@ def run(
     jobs : int
         Number of processes; results do not depend on it.
     quick : bool
-        Whether one run of 60 evaluations is enough.
+        Whether one run of 60 evaluations is enough, by default of two problems.
     keep : path, optional
         A folder with results. Methods that are not run now are taken from there.
     progress : bool
@@ -198,7 +198,7 @@ def run(
     """
     for unknown in {*methods} - {*METHODS} | {*problems} - {*PROBLEMS}:
         raise ValueError(f"there is no {unknown!r}; there are {', '.join((*METHODS, *PROBLEMS))}")
-    methods, problems = methods or list(METHODS), problems or list(PROBLEMS)
+    methods, problems = methods or list(METHODS), problems or list(PROBLEMS)[: 2 if quick else None]
     check_installed([name for name in methods if name in GENERAL])
     count = seeds or (1 if quick else SEEDS)
     slowest_first = sorted(methods, key=[TPE, *METHODS].index)

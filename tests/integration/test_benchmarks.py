@@ -22,6 +22,7 @@ SMALL = [
     ("benchmark", "selection"),
     ("benchmark", "forecast"),
     ("benchmark", "speed"),
+    ("benchmark", "long"),
     ("truth", "search"),
 ]
 
