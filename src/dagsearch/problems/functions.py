@@ -16,11 +16,11 @@ T = TypeVar("T")
 
 # Largest number of choices in one run: more look endless.
 _MOST_CHOICES: Final = 2_000
-# How often the rest of the choices can be made at random after the same choices.
+# Number of random completions of the same choices.
 _RANDOM = tuple(Decision(REST, seed) for seed in range(2_048))
 # Number of choices of an endless run that an error shows.
 _SHOWN: Final = 5
-# What is no option of any choice.
+# A value that is no option of any choice.
 _NOTHING: Final = object()
 
 

@@ -45,7 +45,7 @@ class LeafEvents:
     def __init__(self, search: "Search") -> None:
         self._search: Search = weakref.proxy(search)
         self.codec = StateCodec(search.problem)
-        self._differs = False  # whether a descent, made again, came to another leaf
+        self._differs = False  # whether a repeated descent came to another leaf
 
     # Writing -------------------------------------------------------------------------------------------
 

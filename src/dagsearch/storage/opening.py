@@ -175,7 +175,7 @@ def _check_same(then: Header, now: Header, where: str) -> None:
     goal = {"minimize": now.settings["leaves"]["minimize"]}
     _check_equal("problem", then.problem, now.problem, where)
     _check_equal("problem", then.settings["leaves"], goal, where)
-    if then.version == now.version:  # parts of another version may describe themselves in other words
+    if then.version == now.version:  # other versions may describe parts differently
         _check_equal("search", then.settings["parts"], now.settings["parts"], where)
     else:
         logger.warning(
