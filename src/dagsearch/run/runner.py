@@ -150,7 +150,7 @@ class Runner(Generic[T]):
         if steering.paused and self._left > 0:
             if not self._running:
                 if not self._said:
-                    logger.warning("the search is paused: 'dagsearch watch --steer' lets it continue")
+                    logger.warning("the search is paused; to continue, use 'dagsearch watch --steer'")
                 self._said = True
                 time.sleep(_GLANCE)
                 if self._search.deadline.passed():

@@ -291,7 +291,7 @@ class Space:
                 if (reached := self.replayed(actions)) is not None and self.same(reached, leaf):
                     return actions
         raise ProblemError(
-            f"the way to {leaf!r} is not known: give {type(self.problem).__name__} path_to(leaf), or pass "
+            f"the path to {leaf!r} is not known: give {type(self.problem).__name__} path_to(leaf), or pass "
             "Proposal(leaf, actions)"
         )
 

@@ -224,8 +224,8 @@ class RunLog(Log):
             self._owners[proposal.number], self._takeovers[proposal.number] = self.worker, taken + 1
             if taken + 1 >= _SUSPICIOUS:
                 logger.warning(
-                    "%d processes ended while they evaluated %r, which is evaluated again. If it ends its "
-                    "process, run with n_jobs=1: then it ends a worker instead, and counts as failed",
+                    "%d processes ended while they evaluated %r, which is evaluated again. If it crashes its "
+                    "process, run with n_jobs=1, so that it crashes a worker instead and counts as failed",
                     taken + 1,
                     proposal.leaf,
                 )

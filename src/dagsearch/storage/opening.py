@@ -170,7 +170,7 @@ def _check_same(then: Header, now: Header, where: str) -> None:
     if then.version.partition(".")[0] != now.version.partition(".")[0]:
         raise StorageError(
             f"{where} was written by dagsearch {then.version}, this is {now.version}: continue it with that "
-            "version, or take its rewards over by 'dagsearch export'"
+            "version, or export its rewards with 'dagsearch export'"
         )
     goal = {"minimize": now.settings["leaves"]["minimize"]}
     _check_equal("problem", then.problem, now.problem, where)
@@ -179,8 +179,8 @@ def _check_same(then: Header, now: Header, where: str) -> None:
         _check_equal("search", then.settings["parts"], now.settings["parts"], where)
     else:
         logger.warning(
-            "%s was begun with dagsearch %s, this is %s: the last digits of beliefs may differ, and so may, "
-            "eventually, the leaves that are asked for",
+            "%s was begun with dagsearch %s, this is %s: the last digits of beliefs may differ, and "
+            "eventually the proposals, too",
             *(where, then.version, now.version),
         )
 
