@@ -172,9 +172,12 @@ def _check_same(then: Header, now: Header, where: str) -> None:
             f"{where} was written by dagsearch {then.version}, this is {now.version}: continue it with that "
             "version, or export its rewards with 'dagsearch export'"
         )
-    goal = {"minimize": now.settings["leaves"]["minimize"]}
     _check_equal("problem", then.problem, now.problem, where)
-    _check_equal("problem", then.settings["leaves"], goal, where)
+    minimize = now.settings["leaves"]["minimize"]
+    if then.settings["leaves"].get("minimize", minimize) != minimize:
+        raise StorageError(
+            f"{where}: continue it by ds.{'maximize' if minimize else 'minimize'}, as it was begun"
+        )
     if then.version == now.version:  # other versions may describe parts differently
         _check_equal("search", then.settings["parts"], now.settings["parts"], where)
     else:
