@@ -111,8 +111,8 @@ def front(found: Measures) -> str:
     own, its = (np.mean([found.own_ms(one, name).mean() for name in problems]) for one in (OURS, first[0]))
     return (
         f"**dagsearch matches the final result of BoTorch's Gaussian process with {first[1]} of the "
-        f"evaluations and a {its / own:.0f}th of its computing time per evaluation**, that of "
-        f"{' and that of '.join(f'{peer} with {share}' for peer, share in others)} of the evaluations "
+        f"evaluations, at 1/{its / own:.0f} of its computing time per evaluation**. It matches "
+        f"{' and '.join(f'{peer} with {share}' for peer, share in others)} of the evaluations "
         f"({len(problems)} problems, 8 runs each)."
     )
 

@@ -14,7 +14,7 @@ from dagsearch.results import Evaluation, Gaussian, Proposal
 
 # Number of good leaves that proposers may start from.
 _GOOD = 6
-# Smallest number of predictions that R² is computed from.
+# Smallest number of predictions for R².
 _FEWEST = 10
 # Factor by which earlier improvements count less with every reward.
 _DECAY = 0.97

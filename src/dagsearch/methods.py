@@ -62,11 +62,11 @@ def default_parts(
     space = Space.of(problem)
     check_paths(space)
     given = natural_covariance(space) if covariance is None else as_covariance(covariance).bind(space)
-    # Random leaves of a game do not represent the positions that matter, and mislead the evidence.
+    # Random leaves of a game are not representative, and mislead the evidence.
     adversarial = space.has_players
     noise = _SOME_NOISE if noisy or adversarial else _NO_NOISE
     bound = standardized(given, space)
-    # A covariance that was given may be sure of what is not true.
+    # A user's covariance may be overconfident.
     climb = Climb(explorers=1 if covariance is None else _EXPLORERS)
     descent = Descent(UpperConfidence(0.5), Greedy(1.0), OneChild())
     if adversarial:

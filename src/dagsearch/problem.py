@@ -23,7 +23,7 @@ MAX: Final = 1
 MIN: Final = -1
 """The player who wants small rewards."""
 
-# A path longer than this is taken for a cycle.
+# A longer path counts as a cycle.
 LONGEST_PATH: Final = 10_000
 MOST_ACTIONS: Final = 50_000
 """Largest number of actions at a state, since all of them are rated."""

@@ -16,7 +16,7 @@ from dagsearch.results import Evaluation, Proposal, Result
 from dagsearch.space import Space
 
 P = TypeVar("P", bound=Proposal)
-# What an editor offers after a dot: what users need, and not what the parts of a search tell each other.
+# What an editor completes: the methods for users, not those between the parts of a search.
 _OFFERED: Final = (
     *("ask", "belief", "best_action", "close", "default", "forecast", "forget", "history", "note", "paper"),
     *("pending", "problem", "propose", "recommend", "result", "resume", "run", "seed", "steps", "tell"),

@@ -326,7 +326,7 @@ def test_another_covariance_of_the_same_name_is_refused(tmp_path):
 
 def test_what_was_minimised_is_not_maximised_later(storage):
     ds.minimize(pairs, 5, seed=0, storage=storage)
-    with pytest.raises(StorageError, match=r"its minimize was True, and is False"):
+    with pytest.raises(StorageError, match=r"continue it by ds\.minimize"):
         ds.maximize(pairs, 9, storage=storage)
     assert len(ds.minimize(pairs, 9, storage=storage).history) == 9
 

@@ -476,7 +476,7 @@ BAD_PROBLEMS = [
     (lambda: Choices({"a": lambda c: c["b"], "b": [1]}), "KeyError: 'b'.*or is listed later"),
     (lambda: Choices({"a": [1], "b": lambda c: 1 / 0}), "of 'b' for {'a': 1} failed .ZeroDivisionError"),
     (lambda: Choices({"a": [1], "b": lambda c: [[1]]}), r"contain \[1\], which is not hashable"),
-    (lambda: Choices({"a": lambda c: itertools.count()}), "'a' are more than 50,000, or without end"),
+    (lambda: Choices({"a": lambda c: itertools.count()}), "'a' are more than 50,000, or endless"),
     (lambda: Choices({"a": [1]}, len, 3), "allowed must be a function of complete choices, got 3"),
 ]
 

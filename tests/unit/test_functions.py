@@ -347,7 +347,9 @@ def endless_names(choose):
 
 
 def test_a_function_without_end_is_refused_with_its_first_choices():
-    with pytest.raises(ds.ProblemError, match=r"not come to an end.* begins with {'x0': .*'x4': [12]}"):
+    with pytest.raises(
+        ds.ProblemError, match=r"the function does not end.* begins with {'x0': .*'x4': [12]}"
+    ):
         FunctionProblem(endless_names).evaluate({})
 
 

@@ -31,7 +31,7 @@ class Position:
         """
         state, end = self.state, None if self.actions else self.state.returns()[0]
         observed = _observed(state)
-        # The text may mark the last move, which keeps positions apart that are the same.
+        # The text may mark the last move, which would separate equal positions.
         board = str(state) if observed is None else observed.tobytes()
         return state.move_number(), state.current_player(), end, tuple(self.actions), board
 

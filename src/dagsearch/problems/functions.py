@@ -16,11 +16,11 @@ T = TypeVar("T")
 
 # Largest number of choices in one run: more look endless.
 _MOST_CHOICES: Final = 2_000
-# How often the rest of the choices can be made at random after the same choices.
+# Number of random completions of the same choices.
 _RANDOM = tuple(Decision(REST, seed) for seed in range(2_048))
 # Number of choices of an endless run that an error shows.
 _SHOWN: Final = 5
-# What is no option of any choice.
+# A value that is no option of any choice.
 _NOTHING: Final = object()
 
 
@@ -132,8 +132,8 @@ class FunctionProblem(NamedChoices):
             elif question is not None and question is not before:  # a run may also end there by an error
                 raise ProblemError(
                     f"after the choices {made!r} the function chose {before!r} first, then "
-                    f"{question!r}: which choices it makes must depend on earlier choices alone, not on "
-                    "random numbers, the time, files or variables that change"
+                    f"{question!r}: its choices must depend on earlier choices alone, not on random numbers, "
+                    "the time, files or variables that change"
                 )
             if question is not None:
                 value = made[question.name] = leaf[question.name]
@@ -240,8 +240,8 @@ class Choose:
         if len(self.made) == _MOST_CHOICES:
             first = dict(list(self.made.items())[:_SHOWN])
             raise ProblemError(
-                f"the function does not come to an end: in a run that begins with {first!r} it makes more "
-                f"than {_MOST_CHOICES:,} choices"
+                f"the function does not end: a run that begins with {first!r} makes more than "
+                f"{_MOST_CHOICES:,} choices"
             )
         value = self._suggested.get(name, _NOTHING)
         if value in options:

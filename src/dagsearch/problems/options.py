@@ -60,7 +60,7 @@ def as_tuple(what: str, options: Iterable[Any]) -> Options:
         raise ProblemError(f"{what} must be a list, got {options!r}") from error
     if len(found) > MOST_ACTIONS:
         raise ProblemError(
-            f"{what} are more than {MOST_ACTIONS:,}, or without end: make several choices of it"
+            f"{what} are more than {MOST_ACTIONS:,}, or endless: split the choice into several"
         )
     # JSON has no place for NumPy's numbers.
     is_number = (np.integer, np.floating, np.bool_)

@@ -9,7 +9,7 @@ import numpy as np
 from dagsearch.report.importance import Importance, importances
 from dagsearch.report.parts import Part, Shown
 
-# Smallest number of evaluations that say anything; largest number of parts.
+# Smallest number of evaluations for importances; largest number of parts.
 _FEWEST, _PARTS = 10, 200
 # Number of the best leaves whose neighbours are predicted, and largest number of neighbours.
 _LEADERS, _NEIGHBOURS = 15, 2000

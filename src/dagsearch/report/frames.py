@@ -27,7 +27,7 @@ def frame_of(result: Result) -> "pandas.DataFrame":
         raise ModuleNotFoundError("Result.to_frame needs pandas: pip install 'dagsearch[pandas]'") from error
     rows, names = _rows(result)
     frame: Any = pandas.DataFrame(rows, columns=names, dtype=object)
-    # As numbers or text; where None is a value, pandas would take it as missing.
+    # As numbers or text; pandas would treat a None that is a value as missing.
     plain = [name for name in names if all(value is not None for value in frame[name])]
     return frame.assign(**frame[plain].infer_objects())  # type: ignore[no-any-return]
 

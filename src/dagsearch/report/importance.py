@@ -32,7 +32,7 @@ from scipy.optimize import minimize
 from dagsearch._internal.threads import one_thread
 from dagsearch._internal.typing import BoolArray, FloatArray, IntArray
 
-# Joint samples; at most so many evaluations are used, and some of them to learn; predicted leaves.
+# Numbers of joint samples, evaluations used, evaluations to learn hyperparameters from, predicted leaves.
 _SAMPLES, _EVALUATIONS, _LEARNT, _PREDICTED = 400, 400, 150, 800
 # Prior of the logarithms of the components' sizes, in units of the rewards' variance: mean and deviation.
 _LOG_MEAN, _LOG_DEVIATION = -1.4, 2.0

@@ -78,7 +78,7 @@ class Progress:
 
     def _is_due(self) -> bool:
         before, now = ((done * _LINES) // max(self._total, 1) for done in (self._done - 1, self._done))
-        return now > before or self._done == self._first  # a sign of life
+        return now > before or self._done == self._first  # shows that the run works
 
 
 def flush(stream: TextIO | None) -> None:

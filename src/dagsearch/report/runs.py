@@ -7,7 +7,7 @@ from dagsearch.errors import StorageError
 from dagsearch.storage.database import Database, Header
 from dagsearch.storage.log import at_work
 
-# The name of a run that was given none.
+# The default name of a run.
 _UNNAMED = "run"
 
 

@@ -26,7 +26,7 @@ from dagsearch.report.html import policy
 from dagsearch.report.report import Watched
 
 ADDRESS = "127.0.0.1"
-# Seconds that the body of a request may take, and that the server's end waits for answers being sent.
+# Timeouts in seconds: for the body of a request, and for unsent answers when the server stops.
 _SECONDS_TO_SEND, _SECONDS_TO_END = 10.0, 2
 _HEADERS = {
     "Cache-Control": "no-store",
@@ -116,7 +116,7 @@ def serve(watched: Watched, port: int, steer: bool, announce: Callable[[str], No
         http="h11",
         ws="none",
         lifespan="off",
-        log_level="error",  # bad requests, which anyone can send, are only warnings
+        log_level="error",  # bad requests are only warnings
         access_log=False,
         server_header=False,
         timeout_graceful_shutdown=_SECONDS_TO_END,

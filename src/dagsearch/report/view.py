@@ -19,7 +19,7 @@ from dagsearch.storage.record import Record, Request
 
 # Largest numbers of evaluations, effects, pending evaluations, failures and requests that are shown.
 _POINTS, _EFFECTS, _PENDING, _FAILURES, _REQUESTS = 5000, 40, 60, 20, 12
-# Effects are computed again when there are so many times the evaluations of the last time.
+# Growth of the number of evaluations after which importances are computed again.
 _RENEWED = 1.1
 # Largest number of names that a leaf to be proposed may be written with.
 _LABELS = 2000
@@ -122,7 +122,7 @@ def headline(record: Record, told: Sequence[Shown], running: bool) -> dict[str, 
     name, best, remark = "Best mean so far" if noisy else "Best" if over else "Best so far", None, None
     if record.best_reward is not None:
         best = sign * record.best_reward
-    if record.best is not None and not record.steps:  # a costly step has not the number of its evaluation
+    if record.best is not None and not record.steps:  # steps are not numbered by evaluation
         remark = f"evaluation {record.best + 1}"
     if record.game:
         mean, variance = record.values[-1][1] if record.values else (None, 0.0)

@@ -113,7 +113,7 @@ class ExecutorPool(Pool):
     def _size(self) -> int:
         if self._client is None:
             return int(getattr(self._executor, "_max_workers", None) or os.cpu_count() or 1)
-        try:  # a scheduler that has gone away would be waited for without end
+        try:  # a scheduler that is gone would be awaited forever
             return sum(self._client.nthreads(callback_timeout=_SCHEDULER_TIMEOUT).values())
         except OSError as error:
             raise PoolError.of(error) from error
@@ -190,5 +190,5 @@ def breakdown(future: "Future[Any]") -> BaseException | None:
     if future.cancelled():
         return BrokenExecutor("the evaluation was cancelled")
     error = future.exception()
-    # Dask's KilledWorker is not among these: it means that this evaluation ends every worker that tries it.
+    # Dask's KilledWorker is not among these: it means that this evaluation crashes every worker.
     return error if isinstance(error, BrokenExecutor) else None

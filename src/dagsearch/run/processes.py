@@ -17,7 +17,7 @@ import cloudpickle
 
 from dagsearch.problem import Edge
 
-# How often an evaluation is begun if its process dies each time.
+# Number of attempts at an evaluation whose process dies each time.
 _ATTEMPTS = 3
 # Seconds to wait for the thread of a worker process that was killed.
 _JOIN_TIMEOUT = 1.0
@@ -25,7 +25,7 @@ _JOIN_TIMEOUT = 1.0
 _CHECK = 1.0
 
 
-# The future outcome of an evaluation, the problem and the leaf, pickled, and how often it is begun.
+# The future outcome of an evaluation, the problem and the leaf, pickled, and the number of attempts.
 _Task = tuple["Future[Any]", bytes, bytes, int]
 
 

@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# Seconds between two looks at what other processes and users do while nothing ends.
+# Seconds between two checks of other processes and requests while no evaluation ends.
 _GLANCE = 0.1
-# Skill of a model below which the search logs that it hardly predicts.
+# R² below which the search logs that the surrogate fits poorly.
 _POOR = 0.1
 
 OnError = Literal["raise", "skip"] | float
@@ -150,7 +150,7 @@ class Runner(Generic[T]):
         if steering.paused and self._left > 0:
             if not self._running:
                 if not self._said:
-                    logger.warning("the search is paused: 'dagsearch watch --steer' lets it continue")
+                    logger.warning("the search is paused; to continue, use 'dagsearch watch --steer'")
                 self._said = True
                 time.sleep(_GLANCE)
                 if self._search.deadline.passed():
@@ -286,7 +286,7 @@ def until(
     def take(ended: Running, closing: bool) -> Evaluation | None:
         evaluation = tell_or_fail(search, ended, "skip" if closing else on_error)
         wish = None if evaluation is None or callback is None or closing else callback(evaluation)
-        # Only True itself: what a function happens to return, such as a number of characters, is no wish.
+        # Only True itself: a function may return something by accident, such as a number of characters.
         if isinstance(wish, bool | np.bool_) and wish:
             runner.end("callback")
         return evaluation
@@ -314,10 +314,10 @@ def tell_or_fail(search: "Search", ended: Running, on_error: OnError) -> Evaluat
         error = failed
     else:
         try:
-            if isinstance(found, tuple):  # with the leaf that was really evaluated
+            if isinstance(found, tuple):  # with the leaf that was evaluated
                 return search.tell(proposal, found[1], leaf=found[0])
             return search.tell(proposal, found)
-        except ProblemError as wrong:  # what can be done where a step has led is said wrongly
+        except ProblemError as wrong:  # the new state's actions are invalid
             if not isinstance(leaf, Edge):
                 raise
             error = wrong

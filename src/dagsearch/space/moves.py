@@ -17,7 +17,7 @@ from dagsearch.space.walks import Walk, passed
 if TYPE_CHECKING:
     from dagsearch.space.space import Space
 
-# Of more numbers than this, neighbours are near and far ones instead of all; so many may be anywhere.
+# With more numbers than this, only near and some far ones are neighbours; number of far ones.
 _MANY, _FAR = 24, 8
 
 Points = Any

@@ -15,7 +15,7 @@ from dagsearch.space.moves import OtherOptions
 from dagsearch.space.numbers import numbers_of_places
 from dagsearch.space.walks import shape_rng
 
-# Random leaves show which values there are: until so many in a row show nothing new, or so many in all.
+# Random leaves reveal the values: stop after this many in a row without a new one, or this many in all.
 _QUIET: Final = 64
 _MOST_WALKS: Final = 2_000
 # Number of ways in which a neighbour is completed if its change makes other choices appear: one as in a leaf

@@ -15,7 +15,7 @@ from dagsearch._internal.typing import FloatArray
 SCALES = ("rank", "value", "logarithm")
 """Scales on which numbers are placed, in the order in which they are tried."""
 
-# With fewer different numbers an order says nothing that equality does not say.
+# With fewer distinct numbers, order adds nothing to equality.
 _FEWEST = 3
 # Positions whose correlation with those on an earlier scale is larger than this are not kept.
 _ALIKE = 0.97

@@ -73,7 +73,7 @@ def tuple_coding(paths: Sequence[Path]) -> Coding | None:
 
 
 class _Step(NamedTuple):
-    """A decision on the way to a state: its question, what was offered, what was chosen, where it leads."""
+    """A decision on the path to a state: its question, its options, the choice, and the next state."""
 
     name: str
     options: Options
@@ -152,7 +152,7 @@ class PathCodes:
     def _path_to(self, leaf: State) -> list[Action]:
         chosen = self._way(leaf)
         if chosen is None:
-            raise ProblemError(f"the way to {leaf!r} is not known")
+            raise ProblemError(f"the path to {leaf!r} is not known")
         return list(chosen.values())
 
     def _neighbours(self, codes: IntArray, count: int, rng: np.random.Generator) -> IntArray:

@@ -79,7 +79,7 @@ class Space:
         """An optional member of the problem, looked up when first needed and kept."""
         if name not in Space.__annotations__:
             raise AttributeError(name)
-        # Another way to what ``actions`` and ``step`` compute must not be older than these.
+        # Shortcuts for ``actions`` and ``step`` are ignored if a subclass overrides only these two.
         current = name != "random_leaf" or is_current(self.problem, name)
         found = self.__dict__[name] = getattr(self.problem, name, None) if current else None
         return found
@@ -161,7 +161,7 @@ class Space:
             return list(self.by_run.samples())
         if self.random_leaf is None and self.allowed is None and not self.has_players:
             return [path.states[-1] for path in self.paths]
-        # Random games cost little, and these are the ones by which games were always measured.
+        # Random games are cheap, and earlier measurements of games used these.
         rng, root = shape_rng(), self.problem.root()
         return [self.walk(root, rng)[0] for _ in range(_WALKS)]
 
@@ -204,7 +204,7 @@ class Space:
         problem: Any = self.problem
         declared = getattr(problem, "coding", None) if is_current(problem, "coding") else None
         if declared is not None or hasattr(problem, "coding") or self.has_players or self.items is not None:
-            return declared  # the problem says in another way what its states are
+            return declared  # the problem declares its states itself
         with suppress(TypeError, ValueError):  # of decisions that cannot be hashed, or compared
             if (found := tuple_coding(self.paths)) is not None:
                 return found
@@ -286,12 +286,12 @@ class Space:
         if self.path_to is not None:
             return list(self.path_to(leaf))
         if self.coding is not None:
-            with suppress(ProblemError, TypeError):  # what was found may not be all there is
+            with suppress(ProblemError, TypeError):  # the walks may not have found everything
                 actions = list(self.coding.path_to(leaf))
                 if (reached := self.replayed(actions)) is not None and self.same(reached, leaf):
                     return actions
         raise ProblemError(
-            f"the way to {leaf!r} is not known: give {type(self.problem).__name__} path_to(leaf), or pass "
+            f"the path to {leaf!r} is not known: give {type(self.problem).__name__} path_to(leaf), or pass "
             "Proposal(leaf, actions)"
         )
 

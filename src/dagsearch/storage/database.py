@@ -29,7 +29,7 @@ _BUSY, _TRIES = 20.0, 4
 _CHUNK = 2_000
 # Bytes of the smallest page of SQLite.
 _SMALLEST = 512
-# File systems of other machines, on which SQLite does not lock reliably.
+# Network file systems, on which SQLite does not lock reliably.
 _NETWORK = frozenset(
     ["nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ceph", "lustre", "gpfs", "beegfs", "fuse.sshfs"]
 )
@@ -111,7 +111,7 @@ class Database:
 
     _mark = "?"  # stands for a value in a statement
     _errors: tuple[type[Exception], ...] = ()
-    _busy: tuple[type[Exception], ...] = ()  # worth another try before anything was written
+    _busy: tuple[type[Exception], ...] = ()  # retried while nothing was written
 
     def __init__(self, where: str, write: bool) -> None:
         self.where, self._write_allowed = where, write

@@ -45,7 +45,7 @@ class LeafEvents:
     def __init__(self, search: "Search") -> None:
         self._search: Search = weakref.proxy(search)
         self.codec = StateCodec(search.problem)
-        self._differs = False  # whether a descent, made again, came to another leaf
+        self._differs = False  # whether a repeated descent came to another leaf
 
     # Writing -------------------------------------------------------------------------------------------
 
@@ -156,8 +156,8 @@ class LeafEvents:
     def _warn(self) -> None:
         if not self._differs:
             logger.warning(
-                "a descent that was made again came to another leaf than the recorded one: this machine or "
-                "version decides differently. The recorded leaves are taken, and the search continues"
+                "a repeated descent reached another leaf than the recorded one, because this machine or "
+                "version decides differently. The search continues with the recorded leaves"
             )
         self._differs = True
 
@@ -255,6 +255,6 @@ def _encoded(actions: Any, state: State) -> list[Any]:
         return [to_json(action) for action in actions]
     except TypeError as error:
         raise ProblemError(
-            f"actions that a step or an iterator names at {shown(state)} cannot be stored ({error}): name "
-            "numbers, text, tuples or frozensets, and make the rest in expand; or let actions(state) say them"
+            f"actions that a step or an iterator names at {shown(state)} cannot be stored ({error}): use "
+            "numbers, text, tuples or frozensets and do the rest in expand, or list them in actions(state)"
         ) from error

@@ -38,11 +38,11 @@ logger = logging.getLogger(__name__)
 
 LOST_AFTER = 60.0
 """Seconds of silence after which a process counts as dead."""
-# Seconds between two heartbeats: at most so many, and so many times within the silence that counts as death.
+# Longest time between two heartbeats in seconds, and least number of heartbeats within ``lost_after``.
 _BEAT, _BEATS = 5.0, 6.0
-# Seconds between two looks at who is at work.
+# Seconds between two checks of which processes are at work.
 _LOOK = 1.0
-# From so many takeovers of one proposal on, a warning names it.
+# Number of takeovers of one proposal from which on a warning names it.
 _SUSPICIOUS = 2
 
 
@@ -216,7 +216,7 @@ class RunLog(Log):
         self.overtaken = False
         if not self._lost():
             return None
-        self.catch_up()  # with the last that a process has told, and with what others have taken over
+        self.catch_up()  # the last rewards of a process, and takeovers by others
         for proposal in self._lost():
             taken = self._takeovers[proposal.number]
             if self._append("take", {"ask": proposal.number}, f"take {proposal.number} {taken}") is None:
@@ -224,8 +224,8 @@ class RunLog(Log):
             self._owners[proposal.number], self._takeovers[proposal.number] = self.worker, taken + 1
             if taken + 1 >= _SUSPICIOUS:
                 logger.warning(
-                    "%d processes ended while they evaluated %r, which is evaluated again. If it ends its "
-                    "process, run with n_jobs=1: then it ends a worker instead, and counts as failed",
+                    "%d processes ended while they evaluated %r, which is evaluated again. If it crashes its "
+                    "process, run with n_jobs=1, so that it crashes a worker instead and counts as failed",
                     taken + 1,
                     proposal.leaf,
                 )

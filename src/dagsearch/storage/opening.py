@@ -171,17 +171,20 @@ def _check_same(then: Header, now: Header, where: str) -> None:
     if begun > this:
         raise StorageError(
             f"{where} was written by dagsearch {then.version}, this is {now.version}: continue it with that "
-            "version, or take its rewards over by 'dagsearch export'"
+            "version, or export its rewards with 'dagsearch export'"
         )
-    goal = {"minimize": now.settings["leaves"]["minimize"]}
     _check_equal("problem", then.problem, now.problem, where)
-    _check_equal("problem", then.settings["leaves"], goal, where)
-    if then.version == now.version:  # parts of another version may describe themselves in other words
+    minimize = now.settings["leaves"]["minimize"]
+    if then.settings["leaves"].get("minimize", minimize) != minimize:
+        raise StorageError(
+            f"{where}: continue it by ds.{'maximize' if minimize else 'minimize'}, as it was begun"
+        )
+    if then.version == now.version:  # other versions may describe parts differently
         _check_equal("search", then.settings["parts"], now.settings["parts"], where)
     else:
         logger.warning(
-            "%s was begun with dagsearch %s, this is %s: the last digits of beliefs may differ, and so may, "
-            "eventually, the leaves that are asked for",
+            "%s was begun with dagsearch %s, this is %s: the last digits of beliefs may differ, and "
+            "eventually the proposals, too",
             *(where, then.version, now.version),
         )
 

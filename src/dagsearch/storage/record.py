@@ -92,7 +92,7 @@ class Steering:
     """When the last process began to run, in seconds since 1970."""
     last_run = last_stop = 0
     """Numbers of the last event with which a process began to run, and of the last that asks it to stop."""
-    _script: int | None = None  # what a script has said: it says the same when it runs again
+    _script: int | None = None  # budget of a script, which sets it again when it is resumed
 
     def __init__(self) -> None:
         self.rules: dict[str, float] = {}
@@ -332,7 +332,7 @@ class Record(Steering):
         if abs(body["reward"]) > LARGEST_REWARD:
             raise ValueError("the reward is too large")
         leaf, moves = body["leaf"], asked.moves if asked is not None and asked.leaf == body["leaf"] else None
-        if event.note.get("failure"):  # told as a bad reward
+        if event.note.get("failure"):  # a failure with a reward
             text = str(event.note["failure"])
             self.failures.append(Failure(leaf, moves, event.time, text, len(self.told) + 1))
         self.known += body.get("known") is True

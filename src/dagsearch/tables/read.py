@@ -27,7 +27,7 @@ _TEXT = (".csv", ".tsv", ".tab", ".txt", ".dat", ".data")
 # Missing without a note; other marks of missing values are noted.
 _MISSING = ["", "NA", "NaN", "nan", "NULL", "null"]
 _SEPARATORS = (",", ";", "\t", "|")
-# Lines that are looked at first.
+# Number of lines to detect the format from.
 _SAMPLE_LINES = 100
 
 
