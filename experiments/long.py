@@ -245,10 +245,9 @@ def one_run(method: str, problem: str, seed: int, budget: int) -> list[Row]:
 
 
 def tables(rows: Iterable[Row]) -> dict[str, str]:
-    """The table and the picture of the page, by name."""
+    """The table of the page, by name."""
     found = curves(rows)
-    picture = "![Best so far against evaluations](../results/long/long.png)"
-    return {"long": _table(found), "long-picture": picture}
+    return {"long": _table(found)}
 
 
 def _table(found: dict[tuple[str, str], Curve]) -> str:
