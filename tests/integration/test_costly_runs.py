@@ -137,7 +137,7 @@ def test_show_and_the_page_tell_of_steps(tmp_path, make, capsys):
     assert view["forecast"] == []
     assert len(view["best_leaf"]) == len(result.best_path)
     assert main(["show", str(path)]) == 0
-    assert "60 of 60 evaluations" in capsys.readouterr().out
+    assert "Evaluations: 60 of 60" in capsys.readouterr().out
     assert "after 60 evaluations" in result.report()._repr_html_()
 
 
