@@ -1,10 +1,11 @@
-"""Tune a pipeline by cross-validation: preparation, model and its settings, 40 of 2,970 pipelines.
+"""Tune a pipeline by cross-validation: preparation, model and its settings, 30 of 1,360 pipelines.
 
 It prints:
 
-    0.975 accuracy with {'scaler': 'standard', 'parts': 12, 'model': 'svm', 'C': 100, 'gamma': 0.001}
-    0.963 accuracy of the default, a forest
-    40 evaluations
+    0.968 accuracy with
+    {'scaler': 'robust', 'parts': 24, 'model': 'neighbours', 'k': 10, 'weights': 'distance'}
+    0.960 accuracy of the default, a forest
+    30 evaluations
 """
 
 from sklearn.datasets import load_breast_cancer
@@ -33,11 +34,12 @@ def accuracy(choose):
         last = KNeighborsClassifier(
             choose("k", range(1, 31)), weights=choose("weights", ["uniform", "distance"])
         )
-    return cross_val_score(make_pipeline(scaler, parts, last), X, y, cv=5).mean()
+    return cross_val_score(make_pipeline(scaler, parts, last), X, y, cv=3).mean()
 
 
-result = ds.maximize(accuracy, budget=40, seed=0)
-print(f"{result.best_reward:.3f} accuracy with {dict(result.best_state)}")
-default = cross_val_score(RandomForestClassifier(random_state=0), X, y, cv=5).mean()
+result = ds.maximize(accuracy, budget=30, seed=0)
+print(f"{result.best_reward:.3f} accuracy with")
+print(dict(result.best_state))
+default = cross_val_score(RandomForestClassifier(random_state=0), X, y, cv=3).mean()
 print(f"{default:.3f} accuracy of the default, a forest")
 print(len(result.history), "evaluations")

@@ -1,4 +1,4 @@
-"""Several processes on one run: what docs/durability.md promises of them."""
+"""Several processes on one run: what docs/runs.md promises of them."""
 
 import json
 import math

@@ -1,4 +1,4 @@
-"""Stored runs: what docs/durability.md promises of one process at a time."""
+"""Stored runs: what docs/runs.md promises of one process at a time."""
 
 import gc
 import json

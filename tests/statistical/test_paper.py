@@ -40,14 +40,14 @@ def test_tic_tac_toe_is_learnt_within_300_rollouts(minimax):
     game = ds.problems.TicTacToe()
     opponent = PerfectOpponent(game, minimax(game))
     rewards = []
-    for seed in range(50):
+    for seed in range(25):
         search = ds.Search.paper(game, preset="tictactoe", seed=seed)
         search.run(150)
         half_way = opponent.expected_reward(search)
         search.run(150)
         rewards.append((half_way, opponent.expected_reward(search)))
     after_150, after_300 = np.mean(rewards, axis=0)
-    assert after_150 >= -0.1  # the standard error is 0.03
+    assert after_150 >= -0.15  # the mean is -0.05, the standard error 0.04
     assert after_300 == 0.0
 
 

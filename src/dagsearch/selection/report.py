@@ -4,6 +4,7 @@ import csv
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -56,7 +57,7 @@ class Holdout(NamedTuple):
 class SelectionReport:
     """What a selection found, as tables, figures and a page.
 
-    The fields of the dictionary are documented in ``docs/report.md``.
+    The fields of the dictionary are documented in ``docs/feature-selection.md``.
     """
 
     def __init__(self, content: dict[str, Any]) -> None:
@@ -131,8 +132,9 @@ class SelectionReport:
         """The report as one self-contained page."""
         return html_page(self._content)
 
-    def write(self, folder: Path) -> list[Path]:
+    def write(self, folder: str | PathLike[str]) -> list[Path]:
         """Write ``result.json``, ``history.csv`` and ``report.html``; return their paths."""
+        folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
         written = [folder / name for name in ("result.json", "history.csv", "report.html")]
         written[0].write_text(json.dumps(self._content, indent=2) + "\n", encoding="utf-8")
