@@ -17,7 +17,8 @@ of mean m:
     log (m / s) = c₀ + c₁ log r + c₂ log(d / s + 0.01) + c₃ log(e / s + 0.01)
 
 The coefficients were fitted by maximum likelihood to runs on the problems of ``docs/results.md``.
-``docs/calibration.md`` says how often the intervals hold, on problems that were left out of the fit. With a Weibull distribution instead of the exponential one the fitted shape is 1.00. No gain is larger than
+``docs/calibration.md`` says how often the intervals hold on problems that were left out of the fit.
+With a Weibull distribution instead of the exponential one the fitted shape is 1.00. No gain is larger than
 three times the distance between the best reward and the lower quartile.
 """
 

@@ -674,7 +674,8 @@ class Search(Session[Proposal]):
         """The best reward to be expected after ``n`` more evaluations, with a 90% interval.
 
         It follows from the record of the search alone: how often and by how much the best reward improved,
-        and how well rewards were predicted. ``docs/calibration.md`` says how often such intervals hold. With noisy rewards it is about the largest reward
+        and how well rewards were predicted. ``docs/calibration.md`` says how often such intervals hold.
+        With noisy rewards it is about the largest reward
         told, not about the mean of a leaf. ``None`` with fewer than five rewards, or if all are equal.
 
         Examples
