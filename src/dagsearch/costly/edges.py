@@ -93,6 +93,8 @@ class Edges:
         self.states: list[State] = []
         self.actions: list[Action] = []
         """The action of every edge."""
+        self.taken: dict[tuple[int, int], int] = {}
+        """Edges that were asked for, by node and number of the action; none that an iterator has named."""
         self.nodes = self.count = 0
         for name in _NODES + _EDGES:
             setattr(self, name, np.zeros(64, dtype=float if name in _NUMBERS else int))
@@ -208,6 +210,10 @@ class Edges:
         """The state's node, or −1."""
         return self._ids.get(self.space.key(state), -1)
 
+    def leaving(self, node: int) -> IntArray:
+        """All edges that begin at a node."""
+        return np.flatnonzero(self.node[: self.count] == node)
+
     @property
     def open(self) -> BoolArray:
         """Which edges can be taken, shape ``(count,)``."""
@@ -231,6 +237,8 @@ class Edges:
             self._recorded.setdefault(node, []).extend(recorded)
             self.cost[edge], self.actions[edge] = self._cost(self.states[node], action), action
             self._add_edge(node, _Another, float(self.log_prior[edge]), float(self.cost[edge]))
+        else:
+            self.taken[int(self.node[edge]), int(self.kind[edge]) // 2] = edge
         self.became[edge] = PENDING
         return True
 
@@ -329,6 +337,11 @@ class Edges:
         """What stopping at each node earns, shape ``(nodes,)``."""
         found: FloatArray = self.reach[: self.nodes] + self.stop[: self.nodes]
         return found
+
+    def standings(self, nodes: IntArray) -> FloatArray:
+        """What the best known paths to some nodes have earned so far, with the value of stopping if one can."""
+        stop = self.stop[nodes]
+        return np.asarray(self.reach[nodes] + np.where(np.isfinite(stop), stop, 0.0))
 
     def best_node(self) -> int:
         """The node where the best known path ends; −1 if no path can end yet."""

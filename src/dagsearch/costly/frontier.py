@@ -1,19 +1,34 @@
 """Chooses the costly step to take next."""
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
 from dagsearch._internal.arrays import grown
-from dagsearch._internal.typing import FloatArray
-from dagsearch.costly.edges import NEW, Edges
+from dagsearch._internal.typing import FloatArray, IntArray
+from dagsearch.costly.edges import BACK, FAILED, KNOWN, NEW, UNTAKEN, Edges
 from dagsearch.costly.model import RARE, StepModel
+from dagsearch.costly.paths import Paths
 
 # Number of steps without an improvement after which a part of the search has dried up: of the first part, of
 # later ones, for each step that it took to its best, and at most.
 _FIRST, _LATER, _SHARE, _MOST = 25.0, 12.0, 0.2, 100.0
 # Probability that a new part begins on the best path of all; the next best has the same share of the rest.
 _BEST = 0.8
+# Smallest expected improvement on a sibling for which a step is tried, over the usual size of effects.
+_SKIP = 0.05
+
+
+class Choice(NamedTuple):
+    """A step, and why it was chosen."""
+
+    edge: int
+    """The step."""
+    begins: bool = False
+    """Whether it begins a new part."""
+    plan: tuple[int, ...] | None = None
+    """Numbers of the actions that are planned after it; ``None`` if it is not a step of a path."""
 
 
 class Part:
@@ -47,36 +62,107 @@ class Frontier:
         self._parts = [Part()]
         self._active = 0
         self._of_node = np.zeros(64, dtype=np.int64)
+        self._ends, self._dried = 0, 0
+        self._paths = Paths(edges)
+        self._under_way: list[tuple[int, tuple[int, ...]]] = []
+        """Paths that go on: the last node of each, and the actions that are planned from there."""
 
-    def choose(self, rng: np.random.Generator, beginning: bool) -> tuple[int, bool]:
-        """An open edge, of which there must be one, and whether it begins a new part. Nothing changes.
+    def choose(self, rng: np.random.Generator, beginning: bool) -> Choice:
+        """An open edge, of which there must be one. Nothing changes.
 
-        ``beginning`` says whether a step is on its way that begins one.
+        ``beginning`` says whether a step is on its way that begins a part.
         """
+        if self._ends > self._dried:
+            if (path := self._path(rng)) is not None:
+                return path
+            beginning = True
         is_dry = not beginning and self._parts[self._active].is_dry(self._active == 0)
         if is_dry and (edge := self._beginning(rng)) is not None:
-            return edge, True
+            return Choice(edge, True)
         rated = self._model.improvements(self.goals())
         best = np.flatnonzero(rated == rated.max())
         depth = self._edges.depth[self._edges.node[best]]
-        return int(rng.choice(best[depth == depth.max()])), False
+        return Choice(int(rng.choice(best[depth == depth.max()])))
 
-    def learn(self, edge: int, begins: bool) -> None:
-        """A step was taken or has failed; ``begins`` says whether it was chosen to begin a new part."""
+    # Where paths end ---------------------------------------------------------------------------------------
+
+    def _path(self, rng: np.random.Generator) -> Choice | None:
+        """A step of a path under way, else one of the sweep, else one that begins a path close to a good one."""
+        for node, plan in self._under_way:
+            edge, place = self._paths.follow(node, plan)
+            if edge >= 0 and self._edges.became[edge] == UNTAKEN:
+                return Choice(edge, plan=plan[place + 1 :])
+            if edge < 0 and (openly := self._open_at(-1 - edge)).size:
+                mean, variance = self._model.believed(openly)
+                return Choice(int(openly[np.argmax(rng.normal(mean, np.sqrt(variance)))]), plan=())
+        if (edge := self._sweep()) is not None:
+            return Choice(edge)
+        if (found := self._paths.choose(rng)) is not None:
+            return Choice(found[0], plan=found[1])
+        return None
+
+    def _open_at(self, node: int) -> IntArray:
+        own = self._edges.leaving(node)
+        return own[self._edges.became[own] == UNTAKEN]
+
+    def _sweep(self) -> int | None:
+        """A sibling that may well be better than the best one, on the way down by the best next states."""
+        edges, node, least = self._edges, 0, _SKIP * self._model.effect.size
+        while least > 0.0:  # otherwise siblings look the same
+            own = edges.leaving(node)
+            linked, openly = own[edges.became[own] >= KNOWN], own[edges.became[own] == UNTAKEN]
+            if not linked.size:
+                return int(openly[np.argmax(self._model.believed(openly)[0])]) if openly.size else None
+            stands = edges.standings(edges.child[linked])
+            if openly.size:
+                ahead = self._model.ahead(openly, float(stands.max() - edges.standings(node)))
+                if ahead.max() > least:
+                    return int(openly[np.argmax(ahead)])
+            node = int(edges.child[linked[np.argmax(stands)]])
+        return None
+
+    # Learning ------------------------------------------------------------------------------------------------
+
+    def asked(self, edge: int, plan: tuple[int, ...] | None) -> None:
+        """A step was asked for: the path that it continues waits until it has been taken."""
+        if plan is None:
+            return
+        for place, path in enumerate(self._under_way):
+            if self._paths.follow(*path)[0] in (edge, -1 - int(self._edges.node[edge])):
+                del self._under_way[place]
+                return
+
+    def learn(self, edge: int, begins: bool, plan: tuple[int, ...] | None) -> None:
+        """A step was taken or has failed; it was chosen for this reason."""
         edges, node = self._edges, int(self._edges.node[edge])
         part = int(self._of_node[node])
         self._parts[part].tries += math.isfinite(edges.stop[node])
-        if edges.became[edge] != NEW:
-            return
-        child = int(edges.child[edge])
-        self._of_node = grown(self._of_node, child + 1)
-        if begins:
-            part = self._active = len(self._parts)
-            self._parts.append(Part())
-        self._of_node[child] = part
-        total, own = float(edges.reach[child] + edges.stop[child]), self._parts[part]
-        if total > own.best:
-            own.best, own.node, own.improved = total, child, own.tries
+        became, child = edges.became[edge], int(edges.child[edge])
+        self._dried += begins
+        if became == NEW:
+            self._of_node = grown(self._of_node, child + 1)
+            if begins:
+                part = self._active = len(self._parts)
+                self._parts.append(Part())
+            self._of_node[child] = part
+            total, own = float(edges.reach[child] + edges.stop[child]), self._parts[part]
+            if total > own.best:
+                own.best, own.node, own.improved = total, child, own.tries
+            if not edges.leaving(child).size:
+                self._ends += 1
+                self._paths.add(child)
+        if plan is not None and became != FAILED:
+            self._under_way.append((node if became == BACK else child, plan))
+        self._under_way = [path for path in self._under_way if self._goes_on(*path)]
+
+    def _goes_on(self, node: int, plan: tuple[int, ...]) -> bool:
+        """Whether a path can go on; if not, it has ended."""
+        edge, _ = self._paths.follow(node, plan)
+        if edge >= 0 or self._open_at(-1 - edge).size:
+            return True
+        if edge < -1:
+            self._paths.add(-1 - edge)
+        return False
 
     def goals(self) -> FloatArray:
         """What a step from each node is to improve on: the best of the active part, nothing elsewhere.
