@@ -39,7 +39,10 @@ NEW: Final = 5
 """What has become of an edge: not taken; asked for; failed; led to its own state or one above it, to another
 known one, or to a new one."""
 
-_NODES = ("stop", "best_below", "reach", "parent", "depth", "by")
+DRAWN: Final = 1 << 40
+"""Numbers from here on are actions that an iterator has named, which exist nowhere else."""
+
+_NODES = ("stop", "best_below", "reach", "parent", "depth", "by", "first", "offered")
 _EDGES = ("node", "kind", "before", "became", "child", "log_prior", "cost", "gain")
 _NUMBERS = {"stop", "best_below", "reach", "log_prior", "cost", "gain"}  # the others are whole
 
@@ -74,6 +77,10 @@ class Edges:
     """Number of steps on that path."""
     by: IntArray
     """The last edge of the best known path to each node; −1 for the root."""
+    first: IntArray
+    """The first edge of each node."""
+    offered: IntArray
+    """Number of edges from there on that are the node's; those that an iterator adds are in ``_later``."""
     node: IntArray
     """Where each edge begins."""
     kind: IntArray
@@ -94,7 +101,7 @@ class Edges:
         self.actions: list[Action] = []
         """The action of every edge."""
         self.taken: dict[tuple[int, int], int] = {}
-        """Edges that were asked for, by node and number of the action; none that an iterator has named."""
+        """Edges that were asked for, by node and :meth:`number`."""
         self.nodes = self.count = 0
         for name in _NODES + _EDGES:
             setattr(self, name, np.zeros(64, dtype=float if name in _NUMBERS else int))
@@ -104,7 +111,9 @@ class Edges:
         self._used: list[frozenset[int]] = []  # numbers of the actions on the first path to each node
         self._into: list[list[int]] = []  # linked edges that lead to each node
         self._out: list[list[int]] = []  # linked edges that leave it
-        self._sources: dict[int, Iterator[Action]] = {}  # of nodes whose actions come one by one
+        self.sources: dict[int, Iterator[Action]] = {}
+        """Iterators of the nodes whose actions come one by one."""
+        self._later: dict[int, list[int]] = {}  # edges that they have added
         self._recorded: dict[int, list[Action]] = {}  # what the iterators named before the search was resumed
         root = self.problem.root()
         self._add(self.describe(checked_step(root if isinstance(root, Step) else Step(root), "root()")), -1)
@@ -177,8 +186,9 @@ class Edges:
             self.reach[node], self.depth[node] = -np.inf, self.depth[parent] + 1
             used = self._used[parent] | {int(self.kind[by]) // 2}
         self._used.append(used)
+        self.first[node], self.offered[node] = self.count, len(arrival.offered)
         if arrival.source is not None:
-            self._sources[node] = arrival.source
+            self.sources[node] = arrival.source
         for offered in arrival.offered:
             self._add_edge(node, *offered)
         return node
@@ -212,7 +222,8 @@ class Edges:
 
     def leaving(self, node: int) -> IntArray:
         """All edges that begin at a node."""
-        return np.flatnonzero(self.node[: self.count] == node)
+        own = np.arange(self.first[node], self.first[node] + self.offered[node])
+        return np.append(own, self._later[node]) if self._later.get(node) else own
 
     @property
     def open(self) -> BoolArray:
@@ -236,9 +247,9 @@ class Edges:
                 return False
             self._recorded.setdefault(node, []).extend(recorded)
             self.cost[edge], self.actions[edge] = self._cost(self.states[node], action), action
+            self._later.setdefault(node, []).append(self.count)
             self._add_edge(node, _Another, float(self.log_prior[edge]), float(self.cost[edge]))
-        else:
-            self.taken[int(self.node[edge]), int(self.kind[edge]) // 2] = edge
+        self.taken[int(self.node[edge]), self.number(edge)] = edge
         self.became[edge] = PENDING
         return True
 
@@ -247,10 +258,16 @@ class Edges:
         self.became[edge] = UNTAKEN
         if drawn:
             node, action = int(self.node[edge]), self.actions[edge]
-            self._sources[node] = chain([action], self._sources[node])
+            self.sources[node] = chain([action], self.sources[node])
             self.actions[edge] = self.actions.pop()
-            self.count -= 1
+            self.count = self._later[node].pop()
             self.latest[self.kind[self.count]] = self.before[self.count]
+
+    def number(self, edge: int) -> int:
+        """The number of an edge's action; what an iterator has named has one of its own, :data:`DRAWN` or more."""
+        number = int(self.kind[edge]) // 2
+        drawn = number == self._numbers.get(_Another) and not self.is_unnamed(edge)
+        return DRAWN + edge if drawn else number
 
     def is_unnamed(self, edge: int) -> bool:
         """Whether an iterator will name the edge's action."""
@@ -259,7 +276,7 @@ class Edges:
     def _next_action(self, node: int) -> Action:
         """The next action of an iterator; what it named before the search was resumed is passed over."""
         recorded = self._recorded.get(node, [])
-        while (action := next(self._sources[node])) in recorded:
+        while (action := next(self.sources[node])) in recorded:
             recorded.remove(action)
         return action
 

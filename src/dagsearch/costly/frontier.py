@@ -107,18 +107,26 @@ class Frontier:
 
     def _sweep(self) -> int | None:
         """A sibling that may well be better than the best one, on the way down by the best next states."""
-        edges, node, least = self._edges, 0, _SKIP * self._model.effect.size
+        edges, node = self._edges, 0
+        siblings, added = [np.zeros(0, dtype=np.int64)], [np.zeros(0)]
+        least = _SKIP * self._model.effect.size
         while least > 0.0:  # otherwise siblings look the same
             own = edges.leaving(node)
             linked, openly = own[edges.became[own] >= KNOWN], own[edges.became[own] == UNTAKEN]
             if not linked.size:
-                return int(openly[np.argmax(self._model.believed(openly)[0])]) if openly.size else None
+                break
             stands = edges.standings(edges.child[linked])
-            if openly.size:
-                ahead = self._model.ahead(openly, float(stands.max() - edges.standings(node)))
-                if ahead.max() > least:
-                    return int(openly[np.argmax(ahead)])
+            if node not in edges.sources:  # which name any number of siblings
+                siblings.append(openly)
+                added.append(np.full(openly.size, stands.max() - edges.standings(node)))
             node = int(edges.child[linked[np.argmax(stands)]])
+        found = np.concatenate(siblings)
+        ahead = self._model.ahead(found, np.concatenate(added))
+        if np.any(ahead > least):
+            first = edges.node[found] == edges.node[found[np.argmax(ahead > least)]]
+            return int(found[np.argmax(np.where(first, ahead, -np.inf))])
+        if least > 0.0 and openly.size and not linked.size:
+            return int(openly[np.argmax(self._model.believed(openly)[0])])
         return None
 
     # Learning ------------------------------------------------------------------------------------------------

@@ -151,11 +151,11 @@ class StepModel:
         mean, variance = self.effect.at(edges)
         return self.expected(edges) + mean, variance + self.effect.noise[self._edges.kind[edges]]
 
-    def ahead(self, edges: IntArray, added: float) -> FloatArray:
-        """Expected improvement of some edges of a node on one that adds this much, in units of the effect."""
+    def ahead(self, edges: IntArray, added: FloatArray) -> FloatArray:
+        """Expected improvement of some edges on effects of these sizes, in units of the effect."""
         mean, variance = self.believed(edges)
         deviation = np.sqrt(variance)
-        z = (mean - self._scaled(edges[:1], np.array([added]))) / deviation
+        z = (mean - self._scaled(edges, added)) / deviation
         return np.asarray(deviation * (z * ndtr(z) + np.exp(-0.5 * z * z) / math.sqrt(2.0 * math.pi)))
 
     def rest(self) -> tuple[float, float, float]:

@@ -15,12 +15,12 @@ import numpy as np
 from scipy.special import ndtr
 
 from dagsearch._internal.typing import FloatArray, IntArray
-from dagsearch.costly.edges import KNOWN, PENDING, UNTAKEN, Edges
+from dagsearch.costly.edges import DRAWN, KNOWN, PENDING, UNTAKEN, Edges
 
 # Weights of equal places, of equal pairs of places and of equal actions anywhere, and of what a path alone has.
 _PLACES, _PAIRS, _ANYWHERE, _ALONE = 0.5, 0.25, 0.25, 0.05
 # Number of the best paths that the process knows, and of new ones that it rates at a time.
-_KEPT, _RATED = 200, 100
+_KEPT, _RATED = 100, 60
 # Probability that a new path is close to the best one; the next best has the same share of the rest.
 _BEST: Final = 0.8
 
@@ -40,7 +40,7 @@ class Paths:
         nodes = edges.child[path]
         value = float((edges.reach[nodes] + edges.stop[nodes]).max())
         if math.isfinite(value):
-            self._found[tuple((edges.kind[path] // 2).tolist())] = value, path
+            self._found[tuple([edges.number(edge) for edge in path])] = value, path
 
     def choose(self, rng: np.random.Generator) -> tuple[int, tuple[int, ...]] | None:
         """An open edge, and the numbers of the actions after it; ``None`` if nothing close to a path is open."""
@@ -58,19 +58,20 @@ class Paths:
         self, path: tuple[int, ...], rng: np.random.Generator
     ) -> list[tuple[tuple[int, ...], int, int]]:
         """Paths with one action replaced or inserted, each with its first open edge and the place of that."""
-        edges, changed = self._edges, []
+        edges = self._edges
         once = all(len(set(other)) == len(other) for other in self._found)  # no action is taken twice
+        changes = []
         for place, edge in enumerate(self._found[path][1]):
             node = int(edges.node[edge])
-            for other in np.unique(edges.kind[edges.leaving(node)] // 2).tolist():
-                for rest in (path[place + 1 :], path[place:-1]):
-                    if once:
-                        rest = tuple(one for one in path[place:] if one != other)
-                    changed.append((node, (*path[:place], other, *rest), place))
+            changes += [(place, node, one, more) for one in edges.leaving(node).tolist() for more in (0, 1)]
         found = {}
-        for chosen in rng.permutation(len(changed)):
-            node, plan, place = changed[chosen]
-            edge, place = self.follow(node, plan, place)
+        for chosen in rng.permutation(len(changes)).tolist():
+            place, node, edge, more = changes[chosen]  # 1 where the action is inserted
+            number = edges.number(edge)
+            rest = [one for one in path[place + 1 - more :] if one < DRAWN and not (once and one == number)]
+            plan = (*path[:place], number, *rest)[: len(path)]
+            if edges.became[edge] >= KNOWN:
+                edge, place = self.follow(int(edges.child[edge]), plan, place + 1)
             if edge >= 0 and edges.became[edge] == UNTAKEN:
                 found[edge, plan] = (plan, edge, place)
             if len(found) == _RATED:
