@@ -309,13 +309,17 @@ def climbing(steps: Steps, rng: np.random.Generator) -> None:
         return done, best
 
     now, best = follow([])
-    for _ in range(100 * steps.budget):  # most of which may be free
+    free = 0  # replays in a row that took no new step
+    while free < _PATIENCE:
+        before = len(steps.best)
         place = int(rng.integers(len(now)))
         changed, found = follow([*now[:place], _ANOTHER, *now[place + 1 :]])
         if found >= best:
             now, best = changed, found
+        free = free + 1 if len(steps.best) == before else 0
 
 
+_PATIENCE = 1_000
 _LONGEST = 24  # steps of a path, where there is no end
 _ANOTHER = object()  # an action that no state offers
 

@@ -23,6 +23,7 @@ import numpy as np
 
 from dagsearch._internal.arrays import grown
 from dagsearch._internal.checks import is_finite
+from dagsearch._internal.compiled import compiled
 from dagsearch._internal.texts import shown
 from dagsearch._internal.typing import BoolArray, FloatArray, IntArray
 from dagsearch.errors import ProblemError
@@ -42,8 +43,8 @@ known one, or to a new one."""
 DRAWN: Final = 1 << 40
 """Numbers from here on are actions that an iterator has named, which exist nowhere else."""
 
-_NODES = ("stop", "best_below", "reach", "parent", "depth", "by", "first", "offered")
-_EDGES = ("node", "kind", "before", "became", "child", "log_prior", "cost", "gain")
+_NODES = ("stop", "best_below", "reach", "parent", "depth", "by", "last")
+_EDGES = ("node", "sibling", "kind", "before", "became", "child", "log_prior", "cost", "gain")
 _NUMBERS = {"stop", "best_below", "reach", "log_prior", "cost", "gain"}  # the others are whole
 
 
@@ -77,12 +78,12 @@ class Edges:
     """Number of steps on that path."""
     by: IntArray
     """The last edge of the best known path to each node; −1 for the root."""
-    first: IntArray
-    """The first edge of each node."""
-    offered: IntArray
-    """Number of edges from there on that are the node's; those that an iterator adds are in ``_later``."""
+    last: IntArray
+    """The last edge of each node, or −1; ``sibling`` has the others."""
     node: IntArray
     """Where each edge begins."""
+    sibling: IntArray
+    """The edge of the same node before each edge, or −1."""
     kind: IntArray
     """Number of each edge's action, twice, plus one if the first path to the node has taken it before."""
     before: IntArray
@@ -111,9 +112,7 @@ class Edges:
         self._used: list[frozenset[int]] = []  # numbers of the actions on the first path to each node
         self._into: list[list[int]] = []  # linked edges that lead to each node
         self._out: list[list[int]] = []  # linked edges that leave it
-        self.sources: dict[int, Iterator[Action]] = {}
-        """Iterators of the nodes whose actions come one by one."""
-        self._later: dict[int, list[int]] = {}  # edges that they have added
+        self._sources: dict[int, Iterator[Action]] = {}  # of nodes whose actions come one by one
         self._recorded: dict[int, list[Action]] = {}  # what the iterators named before the search was resumed
         root = self.problem.root()
         self._add(self.describe(checked_step(root if isinstance(root, Step) else Step(root), "root()")), -1)
@@ -180,15 +179,14 @@ class Edges:
         self._into.append([])
         self._out.append([])
         self.nodes += 1
-        self.parent[node], self.by[node], used = -1, by, frozenset[int]()
+        self.parent[node], self.by[node], self.last[node], used = -1, by, -1, frozenset[int]()
         if by >= 0:
             parent = self.parent[node] = int(self.node[by])
             self.reach[node], self.depth[node] = -np.inf, self.depth[parent] + 1
             used = self._used[parent] | {int(self.kind[by]) // 2}
         self._used.append(used)
-        self.first[node], self.offered[node] = self.count, len(arrival.offered)
         if arrival.source is not None:
-            self.sources[node] = arrival.source
+            self._sources[node] = arrival.source
         for offered in arrival.offered:
             self._add_edge(node, *offered)
         return node
@@ -205,6 +203,7 @@ class Edges:
         kind = 2 * number + (number in self._used[node])
         self.latest = grown(self.latest, self.kinds, fill=-1)
         self.node[edge], self.kind[edge], self.before[edge] = node, kind, self.latest[kind]
+        self.sibling[edge], self.last[node] = self.last[node], edge
         self.latest[kind] = edge
         self.became[edge], self.child[edge] = UNTAKEN, -1
         self.log_prior[edge], self.cost[edge], self.gain[edge] = log_prior, cost, 0.0
@@ -221,9 +220,8 @@ class Edges:
         return self._ids.get(self.space.key(state), -1)
 
     def leaving(self, node: int) -> IntArray:
-        """All edges that begin at a node."""
-        own = np.arange(self.first[node], self.first[node] + self.offered[node])
-        return np.append(own, self._later[node]) if self._later.get(node) else own
+        """All edges that begin at a node, the last first."""
+        return np.asarray(_leaving(int(self.last[node]), self.sibling))
 
     @property
     def open(self) -> BoolArray:
@@ -247,7 +245,6 @@ class Edges:
                 return False
             self._recorded.setdefault(node, []).extend(recorded)
             self.cost[edge], self.actions[edge] = self._cost(self.states[node], action), action
-            self._later.setdefault(node, []).append(self.count)
             self._add_edge(node, _Another, float(self.log_prior[edge]), float(self.cost[edge]))
         self.taken[int(self.node[edge]), self.number(edge)] = edge
         self.became[edge] = PENDING
@@ -258,16 +255,21 @@ class Edges:
         self.became[edge] = UNTAKEN
         if drawn:
             node, action = int(self.node[edge]), self.actions[edge]
-            self.sources[node] = chain([action], self.sources[node])
+            self._sources[node] = chain([action], self._sources[node])
             self.actions[edge] = self.actions.pop()
-            self.count = self._later[node].pop()
+            self.count -= 1
+            self.last[node] = self.sibling[self.count]
             self.latest[self.kind[self.count]] = self.before[self.count]
 
     def number(self, edge: int) -> int:
         """The number of an edge's action; what an iterator has named has one of its own, :data:`DRAWN` or more."""
         number = int(self.kind[edge]) // 2
-        drawn = number == self._numbers.get(_Another) and not self.is_unnamed(edge)
-        return DRAWN + edge if drawn else number
+        return DRAWN + edge if number == self.another and not self.is_unnamed(edge) else number
+
+    @property
+    def another(self) -> int:
+        """The number of all edges with actions that an iterator will name or has named; −1 if there are none."""
+        return self._numbers.get(_Another, -1)
 
     def is_unnamed(self, edge: int) -> bool:
         """Whether an iterator will name the edge's action."""
@@ -276,7 +278,7 @@ class Edges:
     def _next_action(self, node: int) -> Action:
         """The next action of an iterator; what it named before the search was resumed is passed over."""
         recorded = self._recorded.get(node, [])
-        while (action := next(self.sources[node])) in recorded:
+        while (action := next(self._sources[node])) in recorded:
             recorded.remove(action)
         return action
 
@@ -355,16 +357,25 @@ class Edges:
         found: FloatArray = self.reach[: self.nodes] + self.stop[: self.nodes]
         return found
 
-    def standings(self, nodes: IntArray) -> FloatArray:
-        """What the best known paths to some nodes have earned so far, with the value of stopping if one can."""
-        stop = self.stop[nodes]
-        return np.asarray(self.reach[nodes] + np.where(np.isfinite(stop), stop, 0.0))
+    def standings(self) -> FloatArray:
+        """What the best known path to each node has earned, with the value of stopping there if one can."""
+        stop = self.stop[: self.nodes]
+        return np.asarray(self.reach[: self.nodes] + np.where(np.isfinite(stop), stop, 0.0))
 
     def best_node(self) -> int:
         """The node where the best known path ends; −1 if no path can end yet."""
         totals = self.totals()
         node = int(np.argmax(totals))
         return node if np.isfinite(totals[node]) else -1
+
+
+@compiled
+def _leaving(edge: int, sibling: IntArray) -> IntArray:
+    found = []
+    while edge >= 0:
+        found.append(edge)
+        edge = sibling[edge]
+    return np.array(found, dtype=np.int64)
 
 
 # Checks of what a problem returns ---------------------------------------------------------------------

@@ -139,7 +139,7 @@ class Field:
             self.own,
         )
 
-    def at(self, edge: "int | IntArray") -> tuple[FloatArray, FloatArray]:
+    def at(self, edge: "slice | IntArray") -> tuple[FloatArray, FloatArray]:
         """Mean and variance at edges, without the private part."""
         moments = self.shared[:, self._edges.node[edge]] + self.own[:, edge]
         return moments[0], moments[1]

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dagsearch._internal.arrays import grown
+from dagsearch._internal.compiled import compiled
 from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.costly.edges import BACK, FAILED, KNOWN, NEW, UNTAKEN, Edges
 from dagsearch.costly.model import RARE, StepModel
@@ -16,6 +17,10 @@ from dagsearch.costly.paths import Paths
 _FIRST, _LATER, _SHARE, _MOST = 25.0, 12.0, 0.2, 100.0
 # Probability that a new part begins on the best path of all; the next best has the same share of the rest.
 _BEST = 0.8
+# Number of parts that have dried up, for each state where nothing can be done, with which paths still end.
+_ENDING = 10
+# Numbers of states at each depth from which a sweep goes on, in turn.
+_WIDTHS = (1, 2, 4, 8, 16, 32)
 # Smallest expected improvement on a sibling for which a step is tried, over the usual size of effects.
 _SKIP = 0.05
 
@@ -63,6 +68,8 @@ class Frontier:
         self._active = 0
         self._of_node = np.zeros(64, dtype=np.int64)
         self._ends, self._dried = 0, 0
+        self._tried, self._best = np.zeros((2, 2)), -math.inf
+        """Number of steps of sweeps and of paths, and of those that have improved on the best."""
         self._paths = Paths(edges)
         self._under_way: list[tuple[int, tuple[int, ...]]] = []
         """Paths that go on: the last node of each, and the actions that are planned from there."""
@@ -72,7 +79,7 @@ class Frontier:
 
         ``beginning`` says whether a step is on its way that begins a part.
         """
-        if self._ends > self._dried:
+        if self._paths_end:
             if (path := self._path(rng)) is not None:
                 return path
             beginning = True
@@ -95,39 +102,38 @@ class Frontier:
             if edge < 0 and (openly := self._open_at(-1 - edge)).size:
                 mean, variance = self._model.believed(openly)
                 return Choice(int(openly[np.argmax(rng.normal(mean, np.sqrt(variance)))]), plan=())
-        if (edge := self._sweep()) is not None:
-            return Choice(edge)
+        steps, improved = self._tried
+        rate = (improved + 1) / (steps + 1)
+        for width in _WIDTHS if rate[0] >= rate[1] else _WIDTHS[:1]:
+            if (edge := self._sweep(width)) >= 0:
+                return Choice(edge)
         if (found := self._paths.choose(rng)) is not None:
             return Choice(found[0], plan=found[1])
         return None
+
+    @property
+    def _paths_end(self) -> bool:
+        """Whether paths come to an end, rather than dry up."""
+        return _ENDING * self._ends > self._dried
 
     def _open_at(self, node: int) -> IntArray:
         own = self._edges.leaving(node)
         return own[self._edges.became[own] == UNTAKEN]
 
-    def _sweep(self) -> int | None:
-        """A sibling that may well be better than the best one, on the way down by the best next states."""
-        edges, node = self._edges, 0
-        siblings, added = [np.zeros(0, dtype=np.int64)], [np.zeros(0)]
-        least = _SKIP * self._model.effect.size
-        while least > 0.0:  # otherwise siblings look the same
-            own = edges.leaving(node)
-            linked, openly = own[edges.became[own] >= KNOWN], own[edges.became[own] == UNTAKEN]
-            if not linked.size:
-                break
-            stands = edges.standings(edges.child[linked])
-            if node not in edges.sources:  # which name any number of siblings
-                siblings.append(openly)
-                added.append(np.full(openly.size, stands.max() - edges.standings(node)))
-            node = int(edges.child[linked[np.argmax(stands)]])
-        found = np.concatenate(siblings)
-        ahead = self._model.ahead(found, np.concatenate(added))
-        if np.any(ahead > least):
-            first = edges.node[found] == edges.node[found[np.argmax(ahead > least)]]
-            return int(found[np.argmax(np.where(first, ahead, -np.inf))])
-        if least > 0.0 and openly.size and not linked.size:
-            return int(openly[np.argmax(self._model.believed(openly)[0])])
-        return None
+    def _sweep(self, width: int) -> int:
+        """A step that may well lead to one of the best states at its depth, on the way down by these, or −1."""
+        edges, effect = self._edges, self._model.effect
+        count, nodes = edges.count, edges.nodes
+        mean, variance = self._model.believed(slice(count))
+        another = (edges.kind[:count] // 2 == edges.another) & (edges.became[:count] == UNTAKEN)
+        return int(
+            _sweep(  # type: ignore[no-untyped-call]
+                (edges.last, edges.sibling, edges.became, edges.child, another),
+                (edges.standings(), np.isfinite(edges.stop[:nodes])),
+                (mean, np.sqrt(variance), self._model.unit),
+                (width, _SKIP * effect.size),
+            )
+        )
 
     # Learning ------------------------------------------------------------------------------------------------
 
@@ -145,6 +151,9 @@ class Frontier:
         edges, node = self._edges, int(self._edges.node[edge])
         part = int(self._of_node[node])
         self._parts[part].tries += math.isfinite(edges.stop[node])
+        if self._paths_end:
+            self._tried[:, int(plan is not None)] += 1.0, edges.best > self._best
+        self._best = edges.best
         became, child = edges.became[edge], int(edges.child[edge])
         self._dried += begins
         if became == NEW:
@@ -201,3 +210,50 @@ class Frontier:
         node, weight = edges.node[found], np.clip(self._model.change.at(found)[0], RARE, 1.0)
         weight /= np.bincount(node, weight)[node]
         return int(rng.choice(found, p=weight / weight.sum()))
+
+
+@compiled
+def _sweep(edges, nodes, beliefs, limits):  # type: ignore[no-untyped-def]
+    last, sibling, became, child, another = edges
+    standing, can_stop = nodes
+    mean, deviation, unit = beliefs
+    width, least = limits
+    level, met = np.zeros(1, dtype=np.int64), np.full(standing.size, -1)
+    depth = 0
+    while least > 0.0 and level.size > 0:  # with least = 0, siblings look the same
+        depth += 1
+        found = []
+        best, highest = -1, -np.inf
+        for s in level:
+            edge = last[s]
+            while edge >= 0:
+                t = child[edge]
+                if became[edge] >= KNOWN and met[t] < depth:
+                    met[t] = depth
+                    found.append(t)
+                if became[edge] == UNTAKEN and mean[edge] > highest:
+                    best, highest = edge, mean[edge]
+                edge = sibling[edge]
+        if len(found) == 0:
+            return best
+        states = np.array(found)
+        states = states[np.argsort(-standing[states], kind="mergesort")[:width]]
+        goal = standing[states[-1]]
+        best, highest = -1, least
+        for s in level:
+            added = goal - standing[s]
+            if can_stop[s]:
+                added = math.copysign(math.log1p(abs(added) / unit), added)
+            edge = last[s]
+            while edge >= 0:
+                if became[edge] == UNTAKEN and not another[edge]:  # an iterator names any number of siblings
+                    z = (mean[edge] - added) / deviation[edge]
+                    above = 0.5 * z * math.erfc(-z / math.sqrt(2.0))
+                    ahead = deviation[edge] * (above + math.exp(-0.5 * z * z) / math.sqrt(2.0 * math.pi))
+                    if ahead > highest:
+                        best, highest = edge, ahead
+                edge = sibling[edge]
+        if best >= 0:
+            return best
+        level = states
+    return -1

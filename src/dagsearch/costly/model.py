@@ -21,7 +21,6 @@ import math
 from typing import Final
 
 import numpy as np
-from scipy.special import ndtr
 
 from dagsearch._internal.arrays import grown
 from dagsearch._internal.compiled import compiled
@@ -146,17 +145,10 @@ class StepModel:
         """Prior mean of the effect of some edges."""
         return np.asarray(self._constant + self._slope * self._edges.log_prior[edges])
 
-    def believed(self, edges: IntArray) -> tuple[FloatArray, FloatArray]:
+    def believed(self, edges: "slice | IntArray") -> tuple[FloatArray, FloatArray]:
         """Mean and variance of the effect of some edges."""
         mean, variance = self.effect.at(edges)
         return self.expected(edges) + mean, variance + self.effect.noise[self._edges.kind[edges]]
-
-    def ahead(self, edges: IntArray, added: FloatArray) -> FloatArray:
-        """Expected improvement of some edges on effects of these sizes, in units of the effect."""
-        mean, variance = self.believed(edges)
-        deviation = np.sqrt(variance)
-        z = (mean - self._scaled(edges, added)) / deviation
-        return np.asarray(deviation * (z * ndtr(z) + np.exp(-0.5 * z * z) / math.sqrt(2.0 * math.pi)))
 
     def rest(self) -> tuple[float, float, float]:
         """Δ where a path cannot end: the depth at which paths end, mean and variance of what a step brings.
