@@ -53,6 +53,9 @@ _BENCHMARKS = {
     "general": Experiment(
         "general:run", "every kind of choice", ("methods", "problems", "seeds", "keep"), "general"
     ),
+    "costly": Experiment(
+        "costly:run", "costly steps, beside greedy, beams and climbing", ("seeds",), "costly"
+    ),
     "grid": Experiment("benchmarks.grid:run", "DAGSearchCV beside other searches", ("scores",), "grid"),
     "speed": Experiment("speed:run", "what a step costs, as ratios within one run", folder="speed"),
     "forecast": Experiment(

@@ -6,6 +6,7 @@ where the best next step is a bad one. A step that a run has taken before is fre
 
 import math
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -13,7 +14,7 @@ import numpy as np
 
 import dagsearch as ds
 from experiments.harness.markdown import aligned, table
-from experiments.harness.runner import Outcome, Row, curves, run_rounds
+from experiments.harness.runner import Outcome, Row, run_rounds
 
 OURS = "dagsearch"
 WIDTHS = (2, 4, 8)
@@ -235,7 +236,9 @@ KINDS = {
     "filters": Kind(Filters, 40 * 10, "40 actions, 10 steps, values at every step"),
     "rewriting": Kind(Rewriting, 24 * 10, "24 actions, any number of steps, values at every step, merging"),
     "farm": Kind(Farm, 5 * 12, "5 actions, 12 steps, values at every step, merging, deceptive"),
-    "visits": Kind(Visits, 11 * 12 // 2, "11 actions and fewer, 11 steps, gains, a value at the end, merging"),
+    "visits": Kind(
+        Visits, 11 * 12 // 2, "11 actions and fewer, 11 steps, gains, a value at the end, merging"
+    ),
     "stages": Kind(Stages, 6 * 10, "6 actions, 10 steps, a value at the end"),
 }
 LATER = (1, 2, 4, 8)
@@ -336,15 +339,77 @@ METHODS: dict[str, Callable[[Steps, np.random.Generator], None]] = {
     **{f"beam of {width}": partial(beam, width=width) for width in WIDTHS},
     "climbing": climbing,
 }
+"""The methods by name, ours first. A beam of one state is greedy."""
+
+# Runs and tables -----------------------------------------------------------------------------------------
 
 
-def one_run(method: str, kind: str, seed: int, budget: int) -> list[Row]:
-    """The best so far of one method on one problem, after every step; it stays where a method has ended."""
-    steps = Steps(KINDS[kind].make(seed), budget)
-    try:
+def run(*, seeds: int | None = None, jobs: int = 1, quick: bool = False) -> Outcome:
+    """Run all methods on all kinds of problem, each after the numbers of steps of the table.
+
+    Parameters
+    ----------
+    seeds : int, optional
+        Number of problems of every kind.
+    jobs : int
+        Number of processes; results do not depend on it.
+    quick : bool
+        Whether one problem of every kind and greedy's number of steps are enough.
+    """
+    count = seeds or (1 if quick else SEEDS)
+    most = LATER[0] if quick else LATER[-1]
+    tasks = [(method, kind, seed, most) for kind in KINDS for method in METHODS for seed in range(count)]
+    about = {
+        "seeds": count,
+        "methods": list(METHODS),
+        "problems": {
+            name: {"what": kind.about, "steps of greedy": kind.greedy} for name, kind in KINDS.items()
+        },
+        "value": "largest sum of gains and a value so far; null until a path is complete",
+    }
+    return Outcome("costly", run_rounds(one_run, tasks, jobs), about)
+
+
+def one_run(method: str, kind: str, seed: int, most: int) -> list[Row]:
+    """The best so far of one method on one problem, until ``most`` times the steps of greedy.
+
+    Where a method has ended, its best stays; there is no row until it has completed a path.
+    """
+    greedy = KINDS[kind].greedy
+    steps = Steps(KINDS[kind].make(seed), most * greedy)
+    with suppress(Spent):
         METHODS[method](steps, np.random.default_rng([seed, list(METHODS).index(method)]))
-    except Spent:
-        pass
-    best = steps.best + [steps.best[-1]] * (budget - len(steps.best))
-    marks = [factor * KINDS[kind].greedy for factor in LATER]
-    return [Row(method, kind, seed, mark, best[mark - 1]) for mark in marks if mark <= budget]
+    marks = [factor * greedy for factor in LATER if factor <= most]
+    found = [steps.best[min(mark, len(steps.best)) - 1] for mark in marks]
+    return [
+        Row(method, kind, seed, mark, value)
+        for mark, value in zip(marks, found, strict=True)
+        if math.isfinite(value)
+    ]
+
+
+def means(rows: Iterable[Row]) -> str:
+    """Per kind and number of steps: the mean of every method, and ours less the best other one in pairs."""
+    values = {(row.method, row.setting, row.round, row.step): row.value for row in rows}
+    lines = []
+    for name, kind in KINDS.items():
+        for mark in sorted({step for _, setting, _, step in values if setting == name}):
+            seeds = sorted({seed for _, setting, seed, _ in values if setting == name})
+            found = {
+                method: np.array([values.get((method, name, seed, mark), -math.inf) for seed in seeds])
+                for method in METHODS
+            }
+            best = max(list(METHODS)[1:], key=lambda method: float(found[method].mean()))
+            cells = [f"{one.mean():.3g}" if np.isfinite(one).all() else "–" for one in found.values()]
+            ahead, error = found[OURS] - found[best], ""
+            if len(seeds) > 1:
+                error = f" ± {ahead.std(ddof=1) / math.sqrt(len(seeds)):.2g}"
+            lines.append(
+                [f"{name} × {mark // kind.greedy}", str(mark), *cells, f"{ahead.mean():+.2g}{error}"]
+            )
+    return table(["problem", "steps", *METHODS, "ours less the best other"], lines)
+
+
+def summary(outcome: Outcome) -> str:
+    """The means for a terminal."""
+    return aligned(means(outcome.rows))
