@@ -107,7 +107,7 @@ class Rewriting:
         self._start = rng.random(size) < 0.6
         self._rules = []
         for _ in range(24):
-            parts = []
+            parts: list[Any] = []
             for _ in range(rng.integers(1, 7)):
                 need = rng.choice(size, rng.integers(1, 4), replace=False)
                 clear, put = (rng.choice(size, rng.integers(0, 4), replace=False) for _ in range(2))

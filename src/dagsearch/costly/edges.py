@@ -262,13 +262,13 @@ class Edges:
             self.latest[self.kind[self.count]] = self.before[self.count]
 
     def number(self, edge: int) -> int:
-        """The number of an edge's action; what an iterator has named has one of its own, :data:`DRAWN` or more."""
+        """The number of an edge's action; from :data:`DRAWN` on, of its own, if an iterator has named it."""
         number = int(self.kind[edge]) // 2
         return DRAWN + edge if number == self.another and not self.is_unnamed(edge) else number
 
     @property
     def another(self) -> int:
-        """The number of all edges with actions that an iterator will name or has named; −1 if there are none."""
+        """The number of all actions that an iterator names or has named; −1 if there are none."""
         return self._numbers.get(_Another, -1)
 
     def is_unnamed(self, edge: int) -> bool:

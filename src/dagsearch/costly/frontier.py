@@ -9,7 +9,7 @@ from dagsearch._internal.arrays import grown
 from dagsearch._internal.compiled import compiled
 from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.costly.edges import BACK, FAILED, KNOWN, NEW, UNTAKEN, Edges
-from dagsearch.costly.model import RARE, StepModel
+from dagsearch.costly.model import RARE, StepModel, expected_improvement
 from dagsearch.costly.paths import Paths
 
 # Number of steps without an improvement after which a part of the search has dried up: of the first part, of
@@ -94,14 +94,15 @@ class Frontier:
     # Where paths end ---------------------------------------------------------------------------------------
 
     def _path(self, rng: np.random.Generator) -> Choice | None:
-        """A step of a path under way, else one of the sweep, else one that begins a path close to a good one."""
+        """A step of a path under way, else of a sweep, else one that begins a path close to a good one."""
         for node, plan in self._under_way:
             edge, place = self._paths.follow(node, plan)
             if edge >= 0 and self._edges.became[edge] == UNTAKEN:
                 return Choice(edge, plan=plan[place + 1 :])
-            if edge < 0 and (openly := self._open_at(-1 - edge)).size:
-                mean, variance = self._model.believed(openly)
-                return Choice(int(openly[np.argmax(rng.normal(mean, np.sqrt(variance)))]), plan=())
+            if edge < 0 and (begun := self._without_plan(self._open_at(-1 - edge), rng)) is not None:
+                return begun
+        if self._edges.best == -math.inf and (begun := self._without_plan(self._open_at(0), rng)) is not None:
+            return begun
         steps, improved = self._tried
         rate = (improved + 1) / (steps + 1)
         for width in _WIDTHS if rate[0] >= rate[1] else _WIDTHS[:1]:
@@ -111,17 +112,24 @@ class Frontier:
             return Choice(found[0], plan=found[1])
         return None
 
+    def _without_plan(self, openly: IntArray, rng: np.random.Generator) -> Choice | None:
+        """The step of some that seems best, with which a path goes on without a plan."""
+        if not openly.size:
+            return None
+        mean, _ = self._model.believed(openly)
+        return Choice(int(rng.choice(openly[mean == mean.max()])), plan=())
+
     @property
     def _paths_end(self) -> bool:
-        """Whether paths come to an end, rather than dry up."""
-        return _ENDING * self._ends > self._dried
+        """Whether paths come to an end, rather than dry up, or have no value before."""
+        return _ENDING * self._ends > self._dried or self._edges.best == -math.inf
 
     def _open_at(self, node: int) -> IntArray:
         own = self._edges.leaving(node)
-        return own[self._edges.became[own] == UNTAKEN]
+        return np.asarray(own[self._edges.became[own] == UNTAKEN])
 
     def _sweep(self, width: int) -> int:
-        """A step that may well lead to one of the best states at its depth, on the way down by these, or −1."""
+        """A step that may lead to one of the best states at its depth, on the way down by these, or −1."""
         edges, effect = self._edges, self._model.effect
         count, nodes = edges.count, edges.nodes
         mean, variance = self._model.believed(slice(count))
@@ -135,7 +143,7 @@ class Frontier:
             )
         )
 
-    # Learning ------------------------------------------------------------------------------------------------
+    # Learning ----------------------------------------------------------------------------------------
 
     def asked(self, edge: int, plan: tuple[int, ...] | None) -> None:
         """A step was asked for: the path that it continues waits until it has been taken."""
@@ -247,9 +255,7 @@ def _sweep(edges, nodes, beliefs, limits):  # type: ignore[no-untyped-def]
             edge = last[s]
             while edge >= 0:
                 if became[edge] == UNTAKEN and not another[edge]:  # an iterator names any number of siblings
-                    z = (mean[edge] - added) / deviation[edge]
-                    above = 0.5 * z * math.erfc(-z / math.sqrt(2.0))
-                    ahead = deviation[edge] * (above + math.exp(-0.5 * z * z) / math.sqrt(2.0 * math.pi))
+                    ahead = expected_improvement(mean[edge] - added, deviation[edge])
                     if ahead > highest:
                         best, highest = edge, ahead
                 edge = sibling[edge]

@@ -17,7 +17,7 @@ from scipy.special import ndtr
 from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.costly.edges import DRAWN, KNOWN, PENDING, UNTAKEN, Edges
 
-# Weights of equal places, of equal pairs of places and of equal actions anywhere, and of what a path alone has.
+# Weights of equal places, of equal pairs of places, of equal actions anywhere, and of what a path alone has.
 _PLACES, _PAIRS, _ANYWHERE, _ALONE = 0.5, 0.25, 0.25, 0.05
 # Number of the best paths that the process knows, and of new ones that it rates at a time.
 _KEPT, _RATED = 100, 60
@@ -43,8 +43,10 @@ class Paths:
             self._found[tuple([edges.number(edge) for edge in path])] = value, path
 
     def choose(self, rng: np.random.Generator) -> tuple[int, tuple[int, ...]] | None:
-        """An open edge, and the numbers of the actions after it; ``None`` if nothing close to a path is open."""
+        """An open edge and the numbers of the actions after it; ``None`` if nothing close is open."""
         ranked = sorted(self._found, key=lambda path: -self._found[path][0])
+        if not ranked:
+            return None
         first = min(int(rng.geometric(_BEST)) - 1, len(ranked) - 1)
         for path in ranked[first:] + ranked[:first]:
             if close := self._close(path, rng):
@@ -81,8 +83,8 @@ class Paths:
     def follow(self, node: int, plan: Sequence[int], place: int = 0) -> tuple[int, int]:
         """The first edge of a plan from a node on that is open or pending, and its place.
 
-        What cannot be done is passed over. If there is no such edge, it is the node where the plan has led, as
-        a negative number: −1 − node.
+        What cannot be done is passed over. If there is no such edge, it is −1 − node, with the node where the
+        plan has led.
         """
         edges = self._edges
         while place < len(plan):
