@@ -19,10 +19,12 @@ _FIRST, _LATER, _SHARE, _MOST = 25.0, 12.0, 0.2, 100.0
 _BEST = 0.8
 # Number of parts that have dried up, for each state where nothing can be done, with which paths still end.
 _ENDING = 10
-# Numbers of states at each depth from which a sweep goes on, in turn.
-_WIDTHS = (1, 2, 4, 8, 16, 32)
-# Smallest expected improvement on a sibling for which a step is tried, over the usual size of effects.
-_SKIP = 0.05
+# Sweeps in turn: the number of states at each depth from which one goes on, and the smallest expected
+# improvement on them for which a step is tried, over the usual size of effects. How many come before paths.
+import os
+A=[float(x) for x in os.environ.get("A","0.2,0.05").split(",")]
+_ALWAYS = len(A)
+_SWEEPS = tuple((1,a) for a in A)+ ((2, 0.05), (4, 0.05), (8, 0.05), (16, 0.05), (32, 0.05))
 
 
 class Choice(NamedTuple):
@@ -105,8 +107,8 @@ class Frontier:
             return begun
         steps, improved = self._tried
         rate = (improved + 1) / (steps + 1)
-        for width in _WIDTHS if rate[0] >= rate[1] else _WIDTHS[:1]:
-            if (edge := self._sweep(width)) >= 0:
+        for width, least in _SWEEPS if rate[0] >= rate[1] else _SWEEPS[:_ALWAYS]:
+            if (edge := self._sweep(width, least)) >= 0:
                 return Choice(edge)
         if (found := self._paths.choose(rng)) is not None:
             return Choice(found[0], plan=found[1])
@@ -128,7 +130,7 @@ class Frontier:
         own = self._edges.leaving(node)
         return np.asarray(own[self._edges.became[own] == UNTAKEN])
 
-    def _sweep(self, width: int) -> int:
+    def _sweep(self, width: int, least: float) -> int:
         """A step that may lead to one of the best states at its depth, on the way down by these, or −1."""
         edges, effect = self._edges, self._model.effect
         count, nodes = edges.count, edges.nodes
@@ -138,8 +140,8 @@ class Frontier:
             _sweep(  # type: ignore[no-untyped-call]
                 (edges.last, edges.sibling, edges.became, edges.child, another),
                 (edges.standings(), np.isfinite(edges.stop[:nodes])),
-                (mean, np.sqrt(variance), self._model.unit),
-                (width, _SKIP * effect.size),
+                (mean, np.sqrt(self._model.inflation * variance), self._model.unit),
+                (width, least * effect.size),
             )
         )
 

@@ -51,6 +51,7 @@ class StepModel:
         self._taken: list[int] = []  # edges, in order
         self._met = np.zeros(64, dtype=np.bool_)  # actions that were taken
         self._due = _FIRST
+        self._errors = np.ones(2)  # sum of squared errors over their variances, and number
         self.grow()
 
     # Learning ----------------------------------------------------------------------------------------------
@@ -74,6 +75,7 @@ class StepModel:
         """Learn from a step that was taken or has failed."""
         edges = self._edges
         kinds = self._extend()
+        self._check(edge)
         self._taken.append(edge)
         self._met[edges.kind[edge] // 2] = True
         if len(self._taken) >= self._due:
@@ -83,6 +85,14 @@ class StepModel:
         self._observe(np.array([edge]))
         for field in self._fields:
             field.update(np.union1d(kinds, edges.kind[edge]))
+
+    def _check(self, edge: int) -> None:
+        """Compare the effect of a step with what was believed of it."""
+        shown, added = self._added(np.array([edge]))
+        if shown.size:
+            mean, variance = self.believed(shown)
+            error = float(self._scaled(shown, added)[0] - mean[0])
+            self._errors += error * error / float(variance[0]), 1.0
 
     def _added(self, taken: IntArray) -> tuple[IntArray, FloatArray]:
         """Edges with an effect, and d, or g where a path cannot end; 0 if the step has led nowhere."""
@@ -140,6 +150,11 @@ class StepModel:
         """Mean and variance of the effect of some edges."""
         mean, variance = self.effect.at(edges)
         return self.expected(edges) + mean, variance + self.effect.noise[self._edges.kind[edges]]
+
+    @property
+    def inflation(self) -> float:
+        """By how much squared errors were larger than believed."""
+        return max(float(self._errors[0] / self._errors[1]), 1.0)
 
     def improvements(self, goal: FloatArray) -> FloatArray:
         """Logarithm of the expected improvement per cost of every edge; −∞ for those that cannot be taken.
