@@ -19,12 +19,13 @@ _FIRST, _LATER, _SHARE, _MOST = 25.0, 12.0, 0.2, 100.0
 _BEST = 0.8
 # Number of parts that have dried up, for each state where nothing can be done, with which paths still end.
 _ENDING = 10
+# Number of actions at the root up to which a search begins with a sweep: with more, a single path that shows
+# where paths end costs little beside it.
+_FEW = 12
 # Sweeps in turn: the number of states at each depth from which one goes on, and the smallest expected
-# improvement on them for which a step is tried, over the usual size of effects. How many come before paths.
-import os
-A=[float(x) for x in os.environ.get("A","0.2,0.05").split(",")]
-_ALWAYS = len(A)
-_SWEEPS = tuple((1,a) for a in A)+ ((2, 0.05), (4, 0.05), (8, 0.05), (16, 0.05), (32, 0.05))
+# improvement on them for which a step is tried, over the usual size of effects. The first is for problems
+# where one cannot stop on the way: half of a sweep has earned nothing there.
+_SWEEPS = ((1, 0.2), (1, 0.05), (2, 0.05), (4, 0.05), (8, 0.05), (16, 0.05), (32, 0.05))
 
 
 class Choice(NamedTuple):
@@ -81,11 +82,11 @@ class Frontier:
 
         ``beginning`` says whether a step is on its way that begins a part.
         """
-        if self._paths_end:
-            if (path := self._path(rng)) is not None:
-                return path
-            beginning = True
-        is_dry = not beginning and self._parts[self._active].is_dry(self._active == 0)
+        is_dry = self._parts[self._active].is_dry(self._active == 0)
+        few = self._active == 0 and not is_dry and self._edges.leaving(0).size <= _FEW
+        if (few or self._paths_end) and (path := self._path(rng)) is not None:
+            return path
+        is_dry = is_dry and not beginning and not self._paths_end
         if is_dry and (edge := self._beginning(rng)) is not None:
             return Choice(edge, True)
         rated = self._model.improvements(self.goals())
@@ -107,7 +108,9 @@ class Frontier:
             return begun
         steps, improved = self._tried
         rate = (improved + 1) / (steps + 1)
-        for width, least in _SWEEPS if rate[0] >= rate[1] else _SWEEPS[:_ALWAYS]:
+        for width, least in _SWEEPS[int(math.isfinite(self._edges.stop[0])) :]:
+            if width > 1 and rate[0] < rate[1]:
+                break
             if (edge := self._sweep(width, least)) >= 0:
                 return Choice(edge)
         if (found := self._paths.choose(rng)) is not None:
@@ -140,7 +143,7 @@ class Frontier:
             _sweep(  # type: ignore[no-untyped-call]
                 (edges.last, edges.sibling, edges.became, edges.child, another),
                 (edges.standings(), np.isfinite(edges.stop[:nodes])),
-                (mean, np.sqrt(self._model.inflation * variance), self._model.unit),
+                (mean, self._model.inflation * np.sqrt(variance), self._model.unit),
                 (width, least * effect.size),
             )
         )

@@ -89,7 +89,7 @@ class StepModel:
     def _check(self, edge: int) -> None:
         """Compare the effect of a step with what was believed of it."""
         shown, added = self._added(np.array([edge]))
-        if shown.size:
+        if shown.size and len(self._taken) >= _FIRST:  # before, the scale is not known
             mean, variance = self.believed(shown)
             error = float(self._scaled(shown, added)[0] - mean[0])
             self._errors += error * error / float(variance[0]), 1.0
@@ -153,8 +153,8 @@ class StepModel:
 
     @property
     def inflation(self) -> float:
-        """By how much squared errors were larger than believed."""
-        return max(float(self._errors[0] / self._errors[1]), 1.0)
+        """By how much errors were larger than believed."""
+        return max(math.sqrt(self._errors[0] / self._errors[1]), 1.0)
 
     def improvements(self, goal: FloatArray) -> FloatArray:
         """Logarithm of the expected improvement per cost of every edge; −∞ for those that cannot be taken.
