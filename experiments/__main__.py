@@ -55,6 +55,9 @@ _BENCHMARKS = {
     "long": Experiment(
         "long:run", "thousands of evaluations", ("methods", "problems", "seeds", "keep"), "long"
     ),
+    "costly": Experiment(
+        "costly:run", "costly steps, beside greedy, beams and climbing", ("seeds",), "costly"
+    ),
     "grid": Experiment("benchmarks.grid:run", "DAGSearchCV beside other searches", ("scores",), "grid"),
     "noise": Experiment(
         "noise:run", "what is recommended where rewards are noisy", ("seeds", "keep"), "noise"

@@ -52,6 +52,8 @@ class StepProposal(Proposal):
     """Number of the step in the search."""
     begins: bool = field(default=False, compare=False, repr=False)
     """Whether it begins a new part of the search."""
+    plan: tuple[int, ...] | None = field(default=None, compare=False, repr=False)
+    """Numbers of the actions that are planned after it; ``None`` if it is not a step of a planned path."""
     drawn: bool = field(default=False, compare=False, repr=False)
     """Whether an iterator has named the action for this proposal."""
     exhausted: tuple[int, ...] = field(default=(), compare=False, repr=False)

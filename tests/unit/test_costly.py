@@ -6,9 +6,13 @@ import zlib
 
 import numpy as np
 import pytest
+from scipy.integrate import quad
+from scipy.stats import norm
 
 import dagsearch as ds
 from dagsearch.costly.edges import BACK, Edges
+from dagsearch.costly.model import expected_improvement
+from dagsearch.costly.paths import Paths
 from support.steps import BitPasses, Given, Language
 
 
@@ -297,6 +301,104 @@ def test_a_wrong_prior_is_refused():
 
     with pytest.raises(ds.ProblemError, match="12 probabilities, one per action"):
         ds.search(Short(), 5)
+
+
+# Where paths end ----------------------------------------------------------------------------------------
+
+
+class Stages:
+    """One of a few options at each stage, with effects that add up; told at every stage or only at the end."""
+
+    def __init__(self, seed, stages=8, options=4, told=True):
+        self.effect = np.random.default_rng(seed).normal(size=(stages, options))
+        self.told, self.taken = told, []
+
+    def value(self, path):
+        ends = len(path) == len(self.effect)
+        return float(self.effect[range(len(path)), list(path)].sum()) if self.told or ends else None
+
+    def root(self):
+        return ds.Step((), value=self.value(()))
+
+    def actions(self, path):
+        return range(self.effect.shape[1]) if len(path) < len(self.effect) else ()
+
+    def expand(self, path, option):
+        self.taken.append((path, option))
+        return ds.Step((*path, option), value=self.value((*path, option)))
+
+
+def test_where_every_state_has_a_value_greedy_is_not_ahead_after_its_own_steps():
+    found = [ds.search(Stages(seed, 12, 5), 60, seed=seed).best_reward for seed in range(8)]
+    greedy = [Stages(seed, 12, 5).effect.max(axis=1).sum() for seed in range(8)]  # the optimum, here
+    assert np.mean(found) > 0.85 * np.mean(greedy)
+
+
+def test_where_only_the_end_has_a_value_paths_close_to_good_ones_are_followed():
+    found = [ds.search(Stages(seed, told=False), 200, seed=seed).best_reward for seed in range(8)]
+    best = [Stages(seed).effect.max(axis=1).sum() for seed in range(8)]
+    assert np.mean(found) > 0.85 * np.mean(best)  # of random paths, the best of 25 has .6
+
+
+@pytest.mark.parametrize("told", [True, False])
+def test_paths_go_on_while_steps_of_others_are_pending(told):
+    problem, rng = Stages(0, told=told), np.random.default_rng(0)
+    search, pending = ds.StepSearch(problem, seed=0), []
+    for _ in range(150):
+        while len(pending) < 4:
+            pending.append(search.ask())
+        one = pending.pop(rng.integers(4))
+        search.tell(one, problem.expand(*one.leaf))
+        assert len(search._frontier._under_way) <= 4  # those that have ended are forgotten
+    assert len(set(problem.taken)) == 150
+    assert search.result().best_reward > 0.6 * problem.effect.max(axis=1).sum()
+
+
+def test_a_plan_is_followed_over_known_steps_and_passes_over_what_cannot_be_done():
+    problem = Given(
+        {0: {"a": (1, 0.0), "b": (2, 0.0)}, 1: {"b": (3, 0.0)}, 2: {}, 3: {"a": (4, 0.0)}, 4: {}}, {}
+    )
+    edges = Edges(problem)
+    take(edges, problem, 0, "a")
+    take(edges, problem, 1, "b")
+    a, b = 0, 1  # in the order in which they were offered
+    edge, place = Paths(edges).follow(0, (a, a, b, b, a))  # neither a at 1 nor b at 3 exists
+    assert (edges.states[edges.node[edge]], edges.actions[edge], place) == (3, "a", 4)
+    assert Paths(edges).follow(0, (a, b, b)) == (-1 - edges.find(3), 3)
+
+
+def test_expected_improvement_agrees_with_quadrature():
+    for mean, deviation in [(0.3, 1.0), (-2.0, 0.7), (5.0, 0.1), (0.0, 3.0)]:
+        whole, _ = quad(lambda z: (mean + deviation * z) * norm.pdf(z), -mean / deviation, 12.0)  # noqa: B023
+        assert expected_improvement(mean, deviation) == pytest.approx(whole, rel=1e-7)
+
+
+def test_paths_are_believed_as_by_the_gaussian_process():
+    """With an oracle of its own: the kernel pair by pair, and the inverse of its matrix."""
+    search = finished(Stages(1, 5, 3, told=False), 120)
+    paths = search._frontier._paths
+    plans = [(0, 1, 2, 0, 1), (2, 2, 2, 2, 2), (1, 0, 1)]
+    known = sorted(paths._found, key=lambda path: -paths._found[path][0])[:100]
+    values = np.array([paths._found[path][0] for path in known])
+
+    def alike(one, other):
+        places = [x == y for x, y in zip(one, other, strict=False)]
+        pairs = [x and y for x, y in itertools.pairwise(places)]
+        counts = [np.bincount(path, minlength=3) for path in (one, other)]
+        cosine = counts[0] @ counts[1] / np.linalg.norm(counts[0]) / np.linalg.norm(counts[1])
+        return 0.5 * sum(places) / 5 + 0.25 * sum(pairs) / 4 + 0.25 * cosine
+
+    gram = np.array([[alike(one, other) for other in known] for one in known]) + 0.05 * np.eye(len(known))
+    cross = np.array([[alike(one, other) for other in known] for one in plans])
+    inverse = np.linalg.inv(gram)
+    mean = inverse.sum(axis=0) @ values / inverse.sum()
+    errors = values - mean
+    scale = (errors @ inverse @ errors + 0.5 * values.var()) / (len(values) + 0.5)
+    means = mean + cross @ inverse @ errors
+    variances = scale * (1.05 - np.einsum("ij,jk,ik->i", cross, inverse, cross))
+    z = (means - search.edges.best) / np.sqrt(variances)
+    expected = np.sqrt(variances) * (z * norm.cdf(z) + norm.pdf(z))
+    assert paths._improvements(plans) == pytest.approx(np.log(expected))
 
 
 # Bad input ----------------------------------------------------------------------------------------------

@@ -23,6 +23,7 @@ import numpy as np
 
 from dagsearch._internal.arrays import grown
 from dagsearch._internal.checks import is_finite
+from dagsearch._internal.compiled import compiled
 from dagsearch._internal.texts import shown
 from dagsearch._internal.typing import BoolArray, FloatArray, IntArray
 from dagsearch.errors import ProblemError
@@ -39,8 +40,11 @@ NEW: Final = 5
 """What has become of an edge: not taken; asked for; failed; led to its own state or one above it, to another
 known one, or to a new one."""
 
-_NODES = ("stop", "best_below", "reach", "parent", "depth", "by")
-_EDGES = ("node", "kind", "before", "became", "child", "log_prior", "cost", "gain")
+DRAWN: Final = 1 << 40
+"""Numbers from here on are actions that an iterator has named, which exist nowhere else."""
+
+_NODES = ("stop", "best_below", "reach", "parent", "depth", "by", "last")
+_EDGES = ("node", "sibling", "kind", "before", "became", "child", "log_prior", "cost", "gain")
 _NUMBERS = {"stop", "best_below", "reach", "log_prior", "cost", "gain"}  # the others are whole
 
 
@@ -74,8 +78,12 @@ class Edges:
     """Number of steps on that path."""
     by: IntArray
     """The last edge of the best known path to each node; −1 for the root."""
+    last: IntArray
+    """The last edge of each node, or −1; ``sibling`` has the others."""
     node: IntArray
     """Where each edge begins."""
+    sibling: IntArray
+    """The edge of the same node before each edge, or −1."""
     kind: IntArray
     """Number of each edge's action, twice, plus one if the first path to the node has taken it before."""
     before: IntArray
@@ -93,6 +101,8 @@ class Edges:
         self.states: list[State] = []
         self.actions: list[Action] = []
         """The action of every edge."""
+        self.taken: dict[tuple[int, int], int] = {}
+        """Edges that were asked for, by node and :meth:`number`."""
         self.nodes = self.count = 0
         for name in _NODES + _EDGES:
             setattr(self, name, np.zeros(64, dtype=float if name in _NUMBERS else int))
@@ -169,7 +179,7 @@ class Edges:
         self._into.append([])
         self._out.append([])
         self.nodes += 1
-        self.parent[node], self.by[node], used = -1, by, frozenset[int]()
+        self.parent[node], self.by[node], self.last[node], used = -1, by, -1, frozenset[int]()
         if by >= 0:
             parent = self.parent[node] = int(self.node[by])
             self.reach[node], self.depth[node] = -np.inf, self.depth[parent] + 1
@@ -193,6 +203,7 @@ class Edges:
         kind = 2 * number + (number in self._used[node])
         self.latest = grown(self.latest, self.kinds, fill=-1)
         self.node[edge], self.kind[edge], self.before[edge] = node, kind, self.latest[kind]
+        self.sibling[edge], self.last[node] = self.last[node], edge
         self.latest[kind] = edge
         self.became[edge], self.child[edge] = UNTAKEN, -1
         self.log_prior[edge], self.cost[edge], self.gain[edge] = log_prior, cost, 0.0
@@ -207,6 +218,10 @@ class Edges:
     def find(self, state: State) -> int:
         """The state's node, or −1."""
         return self._ids.get(self.space.key(state), -1)
+
+    def leaving(self, node: int) -> IntArray:
+        """All edges that begin at a node, the last first."""
+        return np.asarray(_leaving(int(self.last[node]), self.sibling))
 
     @property
     def open(self) -> BoolArray:
@@ -231,6 +246,7 @@ class Edges:
             self._recorded.setdefault(node, []).extend(recorded)
             self.cost[edge], self.actions[edge] = self._cost(self.states[node], action), action
             self._add_edge(node, _Another, float(self.log_prior[edge]), float(self.cost[edge]))
+        self.taken[int(self.node[edge]), self.number(edge)] = edge
         self.became[edge] = PENDING
         return True
 
@@ -242,7 +258,18 @@ class Edges:
             self._sources[node] = chain([action], self._sources[node])
             self.actions[edge] = self.actions.pop()
             self.count -= 1
+            self.last[node] = self.sibling[self.count]
             self.latest[self.kind[self.count]] = self.before[self.count]
+
+    def number(self, edge: int) -> int:
+        """The number of an edge's action; from :data:`DRAWN` on, of its own, if an iterator has named it."""
+        number = int(self.kind[edge]) // 2
+        return DRAWN + edge if number == self.another and not self.is_unnamed(edge) else number
+
+    @property
+    def another(self) -> int:
+        """The number of all actions that an iterator names or has named; −1 if there are none."""
+        return self._numbers.get(_Another, -1)
 
     def is_unnamed(self, edge: int) -> bool:
         """Whether an iterator will name the edge's action."""
@@ -330,11 +357,25 @@ class Edges:
         found: FloatArray = self.reach[: self.nodes] + self.stop[: self.nodes]
         return found
 
+    def standings(self) -> FloatArray:
+        """What the best known path to each node has earned, with the value of stopping there if one can."""
+        stop = self.stop[: self.nodes]
+        return np.asarray(self.reach[: self.nodes] + np.where(np.isfinite(stop), stop, 0.0))
+
     def best_node(self) -> int:
         """The node where the best known path ends; −1 if no path can end yet."""
         totals = self.totals()
         node = int(np.argmax(totals))
         return node if np.isfinite(totals[node]) else -1
+
+
+@compiled
+def _leaving(edge: int, sibling: IntArray) -> IntArray:
+    found = []
+    while edge >= 0:
+        found.append(edge)
+        edge = sibling[edge]
+    return np.array(found, dtype=np.int64)
 
 
 # Checks of what a problem returns ---------------------------------------------------------------------

@@ -35,6 +35,8 @@ _COMMON, _WALK, _PRIVATE, _SLOWER = 0.05, 0.1, 0.5, 0.2
 _TYPICAL = 3.0
 # Smallest and largest share that differences between actions may have.
 _LEAST, _MOST = 0.1, 0.9
+# Added to variances, which may be 0.
+_TINY = 1e-12
 
 
 @compiled
@@ -79,6 +81,11 @@ class Field:
         self._value = np.zeros(64)  # by edge
         self._seen = np.zeros(64, dtype=np.bool_)
 
+    @property
+    def size(self) -> float:
+        """Usual size of the values; 0 if all of them are 0."""
+        return float(np.sqrt(max(self._square - _TINY, 0.0)))
+
     def grow(self) -> None:
         """Make room for new nodes and edges."""
         nodes, count = self._edges.nodes, self._edges.count
@@ -95,7 +102,7 @@ class Field:
         seen = np.flatnonzero(self._seen)
         if seen.size:
             values, kind = self._value[seen], self._edges.kind[seen]
-            self.mean, total = float(values.mean()), float(values.var()) + 1e-12
+            self.mean, total = float(values.mean()), float(values.var()) + _TINY
             count, sums = np.bincount(kind), np.bincount(kind, values)
             known = np.flatnonzero(count)
             means, weights = sums[known] / count[known] - self.mean, count[known] / seen.size
@@ -106,7 +113,7 @@ class Field:
             rest = total - _MOST * self.root
             self.common, self.walk = _COMMON * total, _WALK * rest
             self.private = _PRIVATE * rest + 1e-6 * total
-            self._square = float(np.mean(values**2)) + 1e-12
+            self._square = float(np.mean(values**2)) + _TINY
         self.update(np.arange(self._edges.kinds))
 
     def update(self, kinds: IntArray) -> None:
@@ -132,7 +139,7 @@ class Field:
             self.own,
         )
 
-    def at(self, edge: "int | IntArray") -> tuple[FloatArray, FloatArray]:
+    def at(self, edge: "slice | IntArray") -> tuple[FloatArray, FloatArray]:
         """Mean and variance at edges, without the private part."""
         moments = self.shared[:, self._edges.node[edge]] + self.own[:, edge]
         return moments[0], moments[1]

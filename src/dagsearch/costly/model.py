@@ -13,8 +13,7 @@ g(s, a)     the gain, if a path can end on neither side
 
 x and the effect of a step, which is y or g, are fields over the edges, see :mod:`dagsearch.costly.fields`.
 The prior mean of the effect is linear in the logarithm of ``prior``. ``docs/costly.md`` says how steps are
-rated. Where a path cannot end, it is by the probability of more than the goal: with the expected improvement,
-per step left or not, the same text takes more calls of a language model.
+rated.
 """
 
 import math
@@ -27,7 +26,6 @@ from dagsearch._internal.compiled import compiled
 from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.costly.edges import KNOWN, NEW, UNTAKEN, Edges
 from dagsearch.costly.fields import Field
-from dagsearch.values.gaussians import truncation
 
 # Number of steps after which hyperparameters are learnt first, and by what factor more they are learnt again.
 _FIRST, _MORE = 4, 1.1
@@ -37,8 +35,6 @@ _SMALL = 0.2
 _UNKNOWN = 3.0
 RARE: Final = 0.02
 """Smallest probability that a step leads to a new state."""
-# Number of steps below a state after which half of its V is taken for final.
-_HALF = 5.0
 
 
 class StepModel:
@@ -53,9 +49,9 @@ class StepModel:
         self._constant, self._slope = 0.0, 1.0  # of the prior mean in the log prior
         self._described = 0  # number of edges with a belief
         self._taken: list[int] = []  # edges, in order
-        self._below = np.zeros(64)  # number of steps taken below each node
         self._met = np.zeros(64, dtype=np.bool_)  # actions that were taken
         self._due = _FIRST
+        self._errors = np.ones(2)  # sum of squared errors over their variances, and number
         self.grow()
 
     # Learning ----------------------------------------------------------------------------------------------
@@ -69,7 +65,7 @@ class StepModel:
     def _extend(self) -> IntArray:
         """Make room for the nodes and edges that are new; returns the kinds of the latter."""
         edges, new = self._edges, np.arange(self._described, self._edges.count)
-        self._below, self._met = grown(self._below, edges.nodes), grown(self._met, edges.kinds // 2)
+        self._met = grown(self._met, edges.kinds // 2)
         for field in self._fields:
             field.grow()
         self._described = edges.count
@@ -79,12 +75,9 @@ class StepModel:
         """Learn from a step that was taken or has failed."""
         edges = self._edges
         kinds = self._extend()
+        self._check(edge)
         self._taken.append(edge)
         self._met[edges.kind[edge] // 2] = True
-        above = int(edges.node[edge])
-        while above >= 0:
-            self._below[above] += 1.0
-            above = int(edges.parent[above])
         if len(self._taken) >= self._due:
             self._due = max(self._due + 1, int(_MORE * self._due))
             self._fit()
@@ -92,6 +85,14 @@ class StepModel:
         self._observe(np.array([edge]))
         for field in self._fields:
             field.update(np.union1d(kinds, edges.kind[edge]))
+
+    def _check(self, edge: int) -> None:
+        """Compare the effect of a step with what was believed of it."""
+        shown, added = self._added(np.array([edge]))
+        if shown.size and len(self._taken) >= _FIRST:  # before, the scale is not known
+            mean, variance = self.believed(shown)
+            error = float(self._scaled(shown, added)[0] - mean[0])
+            self._errors += error * error / float(variance[0]), 1.0
 
     def _added(self, taken: IntArray) -> tuple[IntArray, FloatArray]:
         """Edges with an effect, and d, or g where a path cannot end; 0 if the step has led nowhere."""
@@ -145,27 +146,15 @@ class StepModel:
         """Prior mean of the effect of some edges."""
         return np.asarray(self._constant + self._slope * self._edges.log_prior[edges])
 
-    def rest(self) -> tuple[float, float, float]:
-        """Δ where a path cannot end: the depth at which paths end, mean and variance of what a step brings.
+    def believed(self, edges: "slice | IntArray") -> tuple[FloatArray, FloatArray]:
+        """Mean and variance of the effect of some edges."""
+        mean, variance = self.effect.at(edges)
+        return self.expected(edges) + mean, variance + self.effect.noise[self._edges.kind[edges]]
 
-        Until a path is complete, each step is taken to bring what the best next steps brought on average.
-        """
-        edges, best = self._edges, self._edges.best_node()
-        depth, stop = edges.depth[: edges.nodes], edges.stop[: edges.nodes]
-        if best < 0:
-            top = np.full(edges.nodes, -np.inf)  # what is expected of the best next step of every node
-            np.maximum.at(top, edges.node[: edges.count], self.expected(slice(edges.count)))
-            top = top[np.isfinite(top)]
-            slope, variance = (float(top.mean()), float(top.var())) if top.size else (0.0, 1.0)
-            return float(depth.max()) + 1.0, slope, variance
-        end = float(depth[best]) + 1.0  # what stopping is worth counts as a step
-        v, below = edges.best_below[: edges.nodes], self._below[: edges.nodes]
-        known = np.isinf(stop) & np.isfinite(v)
-        weight, left = below[known] / (below[known] + _HALF), end - depth[known]
-        slope = float((weight * left * v[known]).sum() / max((weight * left * left).sum(), 1e-12))
-        errors = weight * (v[known] - slope * left) ** 2 / np.maximum(left, 1.0)
-        prior = 0.25 * (self.effect.private + self.effect.root)
-        return end, slope, (float(errors.sum()) + prior) / (1.0 + float(weight.sum()))
+    @property
+    def inflation(self) -> float:
+        """By how much errors were larger than believed."""
+        return max(math.sqrt(self._errors[0] / self._errors[1]), 1.0)
 
     def improvements(self, goal: FloatArray) -> FloatArray:
         """Logarithm of the expected improvement per cost of every edge; −∞ for those that cannot be taken.
@@ -179,12 +168,18 @@ class StepModel:
         expected = self.expected(slice(edges.count))
         found: FloatArray = _improvements(  # type: ignore[no-untyped-call]
             (edges.node, kind, edges.became, edges.cost, expected, ~self._met[kind // 2]),
-            (self.change.shared, self.change.own),
             (self.effect.shared, self.effect.own, self.effect.noise, self.unit),
-            (edges.reach[:nodes], edges.stop[:nodes], edges.depth[:nodes], goal),
-            self.rest(),
+            (edges.standings(), np.isfinite(edges.stop[:nodes]), goal),
         )
         return found
+
+
+@compiled
+def expected_improvement(mean: float, deviation: float) -> float:
+    """E max(0, X) with X ~ N(mean, deviation²)."""
+    z = mean / deviation
+    tail = math.exp(-0.5 * z * z) / math.sqrt(2.0 * math.pi)
+    return deviation * (0.5 * z * math.erfc(-z / math.sqrt(2.0)) + tail)
 
 
 @compiled
@@ -201,12 +196,10 @@ def _scaled_improvement(mean: float, variance: float, unit: float, missing: floa
 
 
 @compiled
-def _improvements(edges, change, effect, nodes, rest):  # type: ignore[no-untyped-def]
+def _improvements(edges, effect, nodes):  # type: ignore[no-untyped-def]
     node, kind, became, cost, expected, unknown = edges
-    change_shared, change_own = change
     shared, own, noise, unit = effect
-    reach, stop, depth, goal = nodes
-    end, slope, variance = rest
+    standing, can_stop, goal = nodes
     found = np.full(kind.size, -np.inf)
     for edge in range(kind.size):
         s = node[edge]
@@ -214,16 +207,12 @@ def _improvements(edges, change, effect, nodes, rest):  # type: ignore[no-untype
             continue
         mean = expected[edge] + shared[0, s] + own[0, edge]
         var = shared[1, s] + own[1, edge] + noise[kind[edge]]
-        if np.isfinite(stop[s]):
-            improvement = _scaled_improvement(mean, var, unit, max(goal[s] - reach[s] - stop[s], 0.0))
-            if unknown[edge]:
-                improvement *= _UNKNOWN
-            found[edge] = math.log(max(improvement / cost[edge], 1e-300))
-        elif goal[s] == -np.inf:  # nothing to compare with yet
-            found[edge] = reach[s] + mean - slope * depth[s]
+        missing = max(goal[s] - standing[s], 0.0)
+        if can_stop[s]:
+            improvement = _scaled_improvement(mean, var, unit, missing)
         else:
-            left = max(end - depth[s] - 1.0, 0.0)
-            mean += reach[s] + slope * left - goal[s]
-            p = min(max(change_shared[0, s] + change_own[0, edge], RARE), 1.0)
-            found[edge] = math.log(p / cost[edge]) + truncation(mean / math.sqrt(var + variance * left))[0]
+            improvement = expected_improvement(mean - missing, math.sqrt(var))
+        if unknown[edge]:
+            improvement *= _UNKNOWN
+        found[edge] = math.log(max(improvement / cost[edge], 1e-300))
     return found

@@ -72,12 +72,12 @@ class StepSearch(Session[StepProposal]):
         while edges.open.any():
             with self.log.deciding():
                 rng = np.random.default_rng([self.seed, self.asked])
-                edge, begins = self._frontier.choose(rng, any(one.begins for one in self.pending))
+                edge, begins, plan = self._frontier.choose(rng, any(one.begins for one in self.pending))
                 drawn = edges.is_unnamed(edge)
                 if not edges.draw(edge):
                     self._exhausted.append(edge)
                     continue
-                proposal = self._proposal(edge, begins, drawn, self._exhausted)
+                proposal = self._proposal(edge, begins, plan, drawn, self._exhausted)
                 number = self.log.write("ask", proposal, self.asked)
                 if number is not None:
                     self._exhausted = []
@@ -86,23 +86,32 @@ class StepSearch(Session[StepProposal]):
                 return None
         raise SearchExhausted("every step has been taken or asked for")
 
-    def _proposal(self, edge: int, begins: bool, drawn: bool, exhausted: Sequence[int]) -> StepProposal:
+    def _proposal(
+        self, edge: int, begins: bool, plan: tuple[int, ...] | None, drawn: bool, exhausted: Sequence[int]
+    ) -> StepProposal:
         node, action = int(self.edges.node[edge]), self.edges.actions[edge]
         step, way = Edge(self.edges.states[node], action), (*self.edges.actions_to(node), action)
         cost = float(self.edges.cost[edge])
         return StepProposal(
-            step, way, cost=cost, edge=edge, begins=begins, drawn=drawn, exhausted=tuple(exhausted)
+            step, way, cost=cost, edge=edge, begins=begins, plan=plan, drawn=drawn, exhausted=tuple(exhausted)
         )
 
     def _accept(self, proposal: StepProposal, number: int) -> StepProposal:
         """Make a proposal pending, with the number that the log gives it."""
         self.model.grow()
+        self._frontier.asked(proposal.edge, proposal.plan)
         self.asked += 1
         self.data.pending.append(proposal := replace(proposal, number=number))
         return proposal
 
     def repeat_ask(
-        self, number: int, edge: int, begins: bool, drawn: Sequence[Action], exhausted: Sequence[int]
+        self,
+        number: int,
+        edge: int,
+        begins: bool,
+        plan: Sequence[int] | None,
+        drawn: Sequence[Action],
+        exhausted: Sequence[int],
     ) -> None:
         """Make an edge pending that event ``number`` has asked for in another process.
 
@@ -113,7 +122,8 @@ class StepSearch(Session[StepProposal]):
         if not 0 <= edge < edges.count or edges.is_unnamed(edge) != bool(drawn) or not edges.open[edge]:
             raise ProblemError(f"step {edge} cannot be taken")
         edges.draw(edge, drawn)
-        self._accept(self._proposal(edge, begins, bool(drawn), exhausted), number)
+        plan = None if plan is None else tuple(plan)
+        self._accept(self._proposal(edge, begins, plan, bool(drawn), exhausted), number)
 
     def tell(
         self, proposal: Proposal, step: Step, *, note: Any = None, seconds: float | None = None
@@ -156,7 +166,7 @@ class StepSearch(Session[StepProposal]):
         del self.data.pending[place]
         self._spent += pending.cost
         self.model.learn(pending.edge)
-        self._frontier.learn(pending.edge, pending.begins)
+        self._frontier.learn(pending.edge, pending.begins, pending.plan)
 
     def _reward_of(self, edge: int, step: Step) -> float:
         """What the best known path by way of a step earns; −∞ until the path reaches a state with a value."""
