@@ -6,7 +6,7 @@ Tests check that this would change nothing.
 from collections.abc import Mapping
 from pathlib import Path
 
-from experiments import speed
+from experiments import costly, speed
 from experiments.benchmarks import tables as benchmarks
 from experiments.gallery import frame, passes
 from experiments.general import page as general
@@ -32,6 +32,7 @@ def parts() -> dict[str, Mapping[str, str]]:
         "selectors.md": beyond,
         "runs.md": beyond,
         "costly.md": {
+            "costly": costly.means(read_rows(RESULTS / "costly" / "costly.csv.gz")),
             "passes": passes.means(orders),
             "merging": passes.merging(orders),
         },

@@ -23,6 +23,7 @@ SMALL = [
     ("benchmark", "selection"),
     ("benchmark", "forecast"),
     ("benchmark", "speed"),
+    ("benchmark", "costly"),
     ("truth", "search"),
 ]
 
