@@ -5,7 +5,7 @@ Tests check that this would change nothing.
 
 from pathlib import Path
 
-from experiments import long, speed
+from experiments import costly, long, speed
 from experiments.benchmarks import beyond
 from experiments.benchmarks.selection import standings
 from experiments.gallery import flow_shop, indexes, passes, pipeline
@@ -33,6 +33,7 @@ def parts() -> dict[str, str]:
         "front": general.front(found),
         "figures": speed.figures(_rows("speed/speed")),
         **beyond.tables(RESULTS / "beyond"),
+        "costly": costly.means(_rows("costly/costly")),
         **long.tables(_rows("long/long")),
         "standings": standings(_rows("beyond/selection")),
         **flow_shop.tables(_rows("gallery/flow_shop")),

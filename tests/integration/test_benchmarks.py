@@ -23,6 +23,7 @@ SMALL = [
     ("benchmark", "forecast"),
     ("benchmark", "speed"),
     ("benchmark", "long"),
+    ("benchmark", "costly"),
     ("truth", "search"),
 ]
 

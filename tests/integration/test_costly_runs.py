@@ -9,6 +9,7 @@ import pytest
 import dagsearch as ds
 from dagsearch.cli.entry import main
 from dagsearch.report.view import RunView
+from experiments import costly
 from support.runs import record
 from support.steps import BitPasses, Crashing, Language, Merit, Samples
 
@@ -148,3 +149,28 @@ def test_progress_and_stop_rules():
     patient = ds.search(BitPasses(0), 500, seed=0, patience=60, progress=True)
     assert patient.stopped == "patience"
     assert not any(evaluation.reward > patient.best_reward for evaluation in patient.history)
+
+
+# The benchmark --------------------------------------------------------------------------------------------
+
+
+class Counted(Merit):
+    """It can be stopped everywhere, and counts steps that are paid twice."""
+
+    def expand(self, signs, sign):
+        assert (signs, sign) not in self.taken
+        step = super().expand(signs, sign)
+        return ds.Step(step.state, value=float(sum(step.state)))
+
+
+@pytest.mark.parametrize("method", costly.METHODS)
+def test_every_method_pays_once_for_a_step_and_stays_within_its_budget(method):
+    steps = costly.Steps(problem := Counted(length=8), 40)
+    try:
+        costly.METHODS[method](steps, np.random.default_rng(0))
+    except costly.Spent:
+        assert len(problem.taken) == 40
+    assert len(steps.best) == len(problem.taken) <= 40
+    assert steps.best == sorted(steps.best)
+    if method in (costly.OURS, "greedy", "beam of 2"):  # others need more steps
+        assert steps.best[-1] == 8.0

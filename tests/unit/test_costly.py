@@ -307,7 +307,7 @@ def test_a_wrong_prior_is_refused():
 
 
 class Stages:
-    """One of a few options at each stage, with effects that add up; told at each stage or at the end."""
+    """One of a few options at each stage, with effects that add up; told always or only at the end."""
 
     def __init__(self, seed, stages=8, options=4, told=True):
         self.effect = np.random.default_rng(seed).normal(size=(stages, options))

@@ -106,13 +106,8 @@ class Frontier:
                 return begun
         if self._edges.best == -math.inf and (begun := self._without_plan(self._open_at(0), rng)) is not None:
             return begun
-        steps, improved = self._tried
-        rate = (improved + 1) / (steps + 1)
-        for width, least in _SWEEPS[int(math.isfinite(self._edges.stop[0])) :]:
-            if width > 1 and rate[0] < rate[1]:
-                break
-            if (edge := self._sweep(width, least)) >= 0:
-                return Choice(edge)
+        if (edge := self._sweep()) >= 0:
+            return Choice(edge)
         if (found := self._paths.choose(rng)) is not None:
             return Choice(found[0], plan=found[1])
         return None
@@ -133,20 +128,26 @@ class Frontier:
         own = self._edges.leaving(node)
         return np.asarray(own[self._edges.became[own] == UNTAKEN])
 
-    def _sweep(self, width: int, least: float) -> int:
+    def _sweep(self) -> int:
         """A step that may lead to one of the best states at its depth, on the way down by these, or −1."""
-        edges, effect = self._edges, self._model.effect
+        edges, model = self._edges, self._model
         count, nodes = edges.count, edges.nodes
-        mean, variance = self._model.believed(slice(count))
+        mean, variance = model.believed(slice(count))
         another = (edges.kind[:count] // 2 == edges.another) & (edges.became[:count] == UNTAKEN)
-        return int(
-            _sweep(  # type: ignore[no-untyped-call]
-                (edges.last, edges.sibling, edges.became, edges.child, another),
-                (edges.standings(), np.isfinite(edges.stop[:nodes])),
-                (mean, self._model.inflation * np.sqrt(variance), self._model.unit),
-                (width, least * effect.size),
-            )
+        known = (
+            (edges.last, edges.sibling, edges.became, edges.child, another),
+            (edges.standings(), np.isfinite(edges.stop[:nodes])),
+            (mean, model.inflation * np.sqrt(variance), model.unit),
         )
+        steps, improved = self._tried
+        rate = (improved + 1) / (steps + 1)
+        for width, least in _SWEEPS[int(math.isfinite(edges.stop[0])) :]:
+            if width > 1 and rate[0] < rate[1]:
+                break
+            edge = int(_swept(*known, (width, least * model.effect.size)))  # type: ignore[no-untyped-call]
+            if edge >= 0:
+                return edge
+        return -1
 
     # Learning ----------------------------------------------------------------------------------------
 
@@ -226,7 +227,7 @@ class Frontier:
 
 
 @compiled
-def _sweep(edges, nodes, beliefs, limits):  # type: ignore[no-untyped-def]
+def _swept(edges, nodes, beliefs, limits):  # type: ignore[no-untyped-def]
     last, sibling, became, child, another = edges
     standing, can_stop = nodes
     mean, deviation, unit = beliefs
