@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
-from scipy.special import ndtr
 
 from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.costly.edges import DRAWN, KNOWN, PENDING, UNTAKEN, Edges
@@ -101,6 +100,8 @@ class Paths:
 
     def _improvements(self, plans: Sequence[tuple[int, ...]]) -> FloatArray:
         """Logarithm of the expected improvement on the best path."""
+        from scipy.special import ndtr  # slow to import
+
         known = sorted(self._found, key=lambda path: -self._found[path][0])[:_KEPT]
         values = np.array([self._found[path][0] for path in known])
         length = max(map(len, (*known, *plans)))
