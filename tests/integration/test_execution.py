@@ -191,8 +191,6 @@ def test_a_scheduler_that_goes_away_ends_the_run_cleanly(tmp_path):
 def test_what_cannot_travel_is_refused_before_anything_runs():
     locked = Sum()
     locked.lock = threading.Lock()
-    with processes(1) as executor, pytest.raises(ValueError, match="cannot be sent to another process"):
-        search_of(locked).run(5, executor=executor)
     with pytest.raises(ValueError, match="cannot be sent to another process"):
         search_of(locked).run(5, n_jobs=1)
     with threads(1) as executor:

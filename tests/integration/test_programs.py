@@ -5,14 +5,13 @@ import signal
 import sys
 from contextlib import suppress
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
 import dagsearch as ds
 from dagsearch.errors import EvaluationError
-from dagsearch.run.pools import make_pool
-from support.clock import Clock
+from dagsearch.run.processes import Processes
+from dagsearch.run.worker import evaluate
 from support.problems import Programs
 from support.processes import PATIENCE, alive, environment, running, wait_until
 
@@ -64,16 +63,13 @@ def test_programs_end_if_their_worker_dies(how, programs):
     wait_until(lambda: not any(map(alive, problem.started())))
 
 
-def test_programs_end_with_a_late_evaluation(how, programs, monkeypatch):
-    problem, clock = programs(how), Clock()
-    monkeypatch.setattr("dagsearch.run.processes.time", SimpleNamespace(monotonic=clock))
-    pool = make_pool(problem, None, n_jobs=1, timeout=PATIENCE, deterministic=False)
+def test_programs_end_with_a_late_evaluation(how, programs):
+    problem = programs(how)
+    processes = Processes(problem, 1, timeout=2.0)
     try:
-        evaluation = pool.start(problem, ds.Proposal(frozenset({0, 1, 2, 3}), ()))
-        wait_until(problem.started)
-        while not pool.finished([evaluation], patience=1.0):
-            clock.advance(PATIENCE)
-        assert isinstance(evaluation.future.exception(), TimeoutError)
+        with pytest.raises(TimeoutError, match="longer than the timeout"):
+            processes.submit(evaluate, problem, frozenset({0, 1, 2, 3})).result(PATIENCE)
+        assert problem.started()
         wait_until(lambda: not any(map(alive, problem.started())))
     finally:
-        pool.close()
+        processes.shutdown()

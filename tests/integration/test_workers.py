@@ -5,8 +5,8 @@ import signal
 import subprocess
 import sys
 import threading
+from concurrent.futures import wait
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
@@ -15,10 +15,9 @@ from dagsearch.errors import EvaluationError
 from dagsearch.run.pools import PoolError
 from dagsearch.run.processes import ProcessDied, Processes
 from dagsearch.run.worker import evaluate
-from support.clock import Clock
 from support.problems import (
     Dying,
-    Gated,
+    GatedAndPoisoned,
     Poisoned,
     Raising,
     SlowToLoad,
@@ -46,33 +45,39 @@ def search_of(problem, **more):
 
 @pytest.fixture
 def processes():
-    """Four processes, without a timeout at first."""
-    made = Processes(4)
-    yield made
-    made.shutdown()
+    """Makes processes, which end with the test."""
+    made = []
+
+    def make(problem, timeout=PATIENCE):
+        made.append(Processes(problem, 4, timeout))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.shutdown()
 
 
-def started(processes, problem, leaves=LEAVES):
-    return [processes.submit(evaluate, problem, leaf) for leaf in leaves]
+def started(processes, leaves=LEAVES):
+    return [processes.submit(evaluate, None, leaf) for leaf in leaves]
 
 
 @pytest.mark.slow
 def test_a_late_or_dying_evaluation_takes_no_other_with_it(tmp_path, processes):
-    problem = Gated(tmp_path)  # the leaf with 3 never ends
-    others = started(processes, problem, LEAVES[1:])
-    wait_until(lambda: len(problem.begun()) == 3)
-    processes._timeout = 0.1  # of the fourth worker
-    (late,) = started(processes, problem, LEAVES[:1])
+    problem = GatedAndPoisoned(tmp_path)  # the leaf with 3 never ends, that with 15 kills its process
+    several = processes(problem)
+    others = started(several, LEAVES[1:3])
+    wait_until(lambda: len(problem.begun()) == 2)
+    several._timeout = 0.1  # of the third one
+    (late,) = started(several, LEAVES[:1])
     with pytest.raises(TimeoutError, match="longer than the timeout"):
         late.result(timeout=PATIENCE)
-    processes._workers[-1]._timeout = PATIENCE
-    (bad,) = started(processes, Poisoned(tmp_path), [POISONED])
+    several._timeout = PATIENCE
+    (bad,) = started(several, [POISONED])
     with pytest.raises(ProcessDied, match="SIGKILL, 3 times in a row"):
         bad.result(timeout=PATIENCE)
     problem.open()
-    assert [one.result(timeout=PATIENCE) for one in others] == list(map(value, LEAVES[1:]))
-    assert Poisoned(tmp_path).begun()["0-1-2-15"] == 3
-    assert len(problem.begun()) == 3  # none for the second time
+    assert [one.result(timeout=PATIENCE) for one in others] == list(map(value, LEAVES[1:3]))
+    assert len(problem.begun()) == 2 + 3  # none of the others for the second time
 
 
 @pytest.mark.slow
@@ -136,13 +141,9 @@ def test_exceptions_come_back_with_their_traceback():
     assert "<lambda>" in caught.value.__cause__.__notes__[0]
 
 
-def test_the_timeout_does_not_count_the_start_of_the_worker(tmp_path, processes, monkeypatch):
-    processes._timeout = PATIENCE
-    clock = Clock()
-    monkeypatch.setattr("dagsearch.run.processes.time", SimpleNamespace(monotonic=clock))
-    (evaluation,) = started(processes, SlowToLoad(tmp_path / "gate"), LEAVES[:1])
-    wait_until(lambda: processes._workers[0]._process is not None)
-    clock.advance(2 * PATIENCE)
+def test_the_timeout_does_not_count_the_start_of_the_worker(tmp_path, processes):
+    (evaluation,) = started(processes(SlowToLoad(tmp_path / "gate"), timeout=2.0), LEAVES[:1])
+    assert not wait([evaluation], timeout=2.5).done
     (tmp_path / "gate").touch()
     assert evaluation.result(timeout=PATIENCE) == value(LEAVES[0])
 

@@ -87,6 +87,16 @@ class Gated(Sum):
         return set(self.folder.glob("hanging.*"))
 
 
+class GatedAndPoisoned(Gated):
+    """Leaves with 15 kill their process once they have begun."""
+
+    def reward(self, leaf):
+        if 15 in leaf:
+            (self.folder / f"begun.{name_of(leaf)}.{uuid.uuid4()}").touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return super().reward(leaf)
+
+
 class Dying(Sum):
     """Kills its process, the first time in each of some evaluations; counts them in a folder."""
 

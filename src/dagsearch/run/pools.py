@@ -1,14 +1,11 @@
 """Pools that compute rewards: in this thread, in processes, or on an executor."""
 
-import math
 import os
-import pickle
 from collections.abc import Sequence
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, ProcessPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
 from dataclasses import dataclass
+from threading import TIMEOUT_MAX
 from typing import Any, Protocol
-
-import cloudpickle
 
 from dagsearch._internal.checks import is_finite, is_whole
 from dagsearch._internal.texts import shown
@@ -18,8 +15,6 @@ from dagsearch.results import Proposal
 from dagsearch.run.processes import Processes
 from dagsearch.run.worker import evaluate, evaluated
 
-# With at most this number of workers, no evaluation is submitted in advance.
-_FEW = 2
 # Seconds in which Dask's scheduler must answer.
 _SCHEDULER_TIMEOUT = 30.0
 
@@ -50,7 +45,7 @@ class Pool(Protocol):
     """Computes rewards."""
 
     def workers(self) -> int:
-        """Maximum number of evaluations at a time, including those submitted in advance."""
+        """Maximum number of evaluations at a time."""
 
     def start(self, problem: Problem, proposal: Proposal) -> Running:
         """Begin an evaluation."""
@@ -102,19 +97,11 @@ class ExecutorPool(Pool):
         self._settings = {} if self._client is None else {"pure": False}
 
     def workers(self) -> int:
-        """Number of free or busy workers, and one.
-
-        One evaluation in advance lets a free worker start without waiting for the search. With few workers
-        it would be decided with too few rewards.
-        """
-        workers = self._size()
-        return max(1, workers) + int(workers > _FEW)
-
-    def _size(self) -> int:
+        """Number of free or busy workers."""
         if self._client is None:
             return int(getattr(self._executor, "_max_workers", None) or os.cpu_count() or 1)
         try:  # a scheduler that is gone would be awaited forever
-            return sum(self._client.nthreads(callback_timeout=_SCHEDULER_TIMEOUT).values())
+            return sum(self._client.nthreads(callback_timeout=_SCHEDULER_TIMEOUT).values()) or 1
         except OSError as error:
             raise PoolError.of(error) from error
 
@@ -140,11 +127,7 @@ class ExecutorPool(Pool):
 
 
 def make_pool(
-    problem: Problem,
-    executor: Any,
-    n_jobs: int | None,
-    timeout: float | None,
-    deterministic: bool,
+    problem: Problem, executor: Any, n_jobs: int | None, timeout: float | None, deterministic: bool
 ) -> Pool:
     """The pool that the arguments of :meth:`dagsearch.Search.run` ask for."""
     if executor is not None and n_jobs is not None:
@@ -156,33 +139,17 @@ def make_pool(
             raise ValueError(
                 f"n_jobs must be a positive whole number, or -1 for all cores, got {shown(n_jobs)}"
             )
-        _check_picklable(problem, cloudpickle)
         jobs = (os.cpu_count() or 1) if n_jobs == -1 else int(n_jobs)
-        return ExecutorPool(Processes(jobs, timeout or math.inf), deterministic)
+        return ExecutorPool(Processes(problem, jobs, min(timeout or TIMEOUT_MAX, TIMEOUT_MAX)), deterministic)
     if timeout is not None:
         raise ValueError("timeout needs n_jobs: only a process of its own can be ended, with its evaluation")
     if executor is None:
         return SerialPool()
-    if not callable(getattr(executor, "submit", None)):
-        raise ValueError(f"executor must have a submit method, got {shown(executor)}")
     if hasattr(executor, "get_executor"):  # a client of Dask
         executor = executor.get_executor()
-    if isinstance(executor, ProcessPoolExecutor):
-        _check_picklable(problem, pickle)
-    elif hasattr(executor, "_client"):  # Dask can send lambdas, too
-        _check_picklable(problem, cloudpickle)
+    if not callable(getattr(executor, "submit", None)):
+        raise ValueError(f"executor must have a submit method, got {shown(executor)}")
     return ExecutorPool(executor, deterministic)
-
-
-def _check_picklable(problem: Problem, pickler: Any) -> None:
-    """Raise an error before the run if the problem cannot be sent to another process."""
-    try:
-        pickler.dumps(problem)
-    except Exception as error:
-        raise ValueError(
-            f"{type(problem).__name__} cannot be sent to another process ({type(error).__name__}: {error}). "
-            "Define it and its reward in a module, without open files, locks or lambdas; or use threads"
-        ) from error
 
 
 def breakdown(future: "Future[Any]") -> BaseException | None:

@@ -1,21 +1,20 @@
 """The worker: evaluates leaves, and sends back results that can always be pickled.
 
-A worker process is sent pairs of a problem and a leaf, both pickled; the problem is ``None`` if it has not
-changed. It answers with ``None``, or with the reason why it cannot load the problem, and then with the reward
-or step and the error, one of which is ``None``.
+A worker process is sent a problem and then leaves, pickled. It answers with nothing, or with the reason why
+it cannot load the problem, and then with the reward or step of each leaf and the error, one of which is
+``None``.
 """
 
 import os
 import pickle
 import signal
 import sys
+import time
 import traceback
 from concurrent.futures import BrokenExecutor
 from contextlib import suppress
-from multiprocessing.connection import Connection
-from queue import SimpleQueue
 from threading import Thread
-from typing import Any
+from typing import Any, BinaryIO
 
 import cloudpickle
 
@@ -24,8 +23,8 @@ from dagsearch.posterior.units import checked_reward
 from dagsearch.problem import Edge, Problem, State
 from dagsearch.problems import FunctionProblem
 
-# Seconds between two checks of the parent, whose end of the pipe may stay open in a process that it forked.
-_CHECK = 5.0
+# Seconds between two checks of the parent.
+_CHECK = 1.0
 
 
 class RemoteError(Exception):
@@ -64,23 +63,34 @@ def _sendable(error: BaseException) -> Exception:
 
 
 def serve() -> None:
-    """Evaluate what comes through standard input, which is a connection to the parent process."""
-    connection = _connection()
-    messages: SimpleQueue[tuple[bytes | None, bytes]] = SimpleQueue()
-    Thread(target=_receive, args=(connection, messages), daemon=True).start()
-    problem: Any = None
-    while True:
-        content, leaf = messages.get()
-        try:
-            problem = problem if content is None else pickle.loads(content)
-        except (Exception, SystemExit) as error:
-            connection.send(described(error))
-            return
-        connection.send(None)
-        connection.send_bytes(_answer(problem, leaf))
+    """Answer what comes through standard input, until the parent is gone."""
+    requests, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    with open(os.devnull) as empty:
+        os.dup2(empty.fileno(), 0)  # also for programs that evaluations start
+    os.dup2(2, 1)  # what they print is no answer
+    Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
+    with suppress(EOFError, OSError):
+        problem, unusable = _loaded(pickle.load(requests))
+        _send(unusable.encode(), answers)
+        while not unusable:
+            _send(_outcome(problem, pickle.load(requests)), answers)
+    _end()
 
 
-def _answer(problem: Any, leaf: bytes) -> bytes:
+def _send(answer: bytes, answers: BinaryIO) -> None:
+    pickle.dump(answer, answers)
+    answers.flush()
+
+
+def _loaded(problem: bytes) -> tuple[Any, str]:
+    """The problem, and why it cannot be loaded; empty if it can."""
+    try:
+        return pickle.loads(problem), ""
+    except (Exception, SystemExit) as error:
+        return None, described(error)
+
+
+def _outcome(problem: Any, leaf: bytes) -> bytes:
     """What a leaf has led to, pickled by value, because it may have classes of the user's script."""
     try:
         return bytes(cloudpickle.dumps((evaluate(problem, pickle.loads(leaf)), None)))
@@ -90,28 +100,15 @@ def _answer(problem: Any, leaf: bytes) -> bytes:
         return bytes(cloudpickle.dumps((None, sent)))
 
 
-def _connection() -> Any:
-    """The connection to the parent. Standard input is empty from now on, for programs of evaluations too."""
-    if sys.platform == "win32":
-        import msvcrt
-        from multiprocessing import connection, reduction
-
-        parent = connection.PipeConnection(reduction.duplicate(msvcrt.get_osfhandle(0)))
-    else:
-        parent = Connection(os.dup(0))
-    empty = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(empty, 0)
-    os.close(empty)
-    return parent
+def _end_with(parent: int) -> None:
+    """End this process once its parent is gone, even in an evaluation."""
+    while os.getppid() == parent:
+        time.sleep(_CHECK)
+    _end()
 
 
-def _receive(connection: Any, messages: "SimpleQueue[tuple[bytes | None, bytes]]") -> None:
-    """Queue messages. Once the parent is gone, end this process and its programs, even in an evaluation."""
-    parent = os.getppid()
-    with suppress(EOFError, OSError):
-        while connection.poll(_CHECK) or os.getppid() == parent:
-            if connection.poll():
-                messages.put(connection.recv())
+def _end() -> None:
+    """End this process and the programs that it has started."""
     if sys.platform != "win32":
         os.killpg(os.getpid(), signal.SIGKILL)
     os._exit(1)
