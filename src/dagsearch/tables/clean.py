@@ -1,7 +1,7 @@
 """Cleaning: formatted numbers, marks of missing values, and preprocessing for models."""
 
 import re
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -93,18 +93,17 @@ def clean(frame: "pandas.DataFrame") -> tuple["pandas.DataFrame", list[str]]:
     if converted:
         notes.append(f"converted from text to numbers: {listed(converted, str)}")
     frame = frame.assign(**changed)
-    return _finite(frame, notes), notes
+    infinite = frame.select_dtypes("float").isin([np.inf, -np.inf]).sum()
+    shown = [f"{name!r} ({count} rows)" for name, count in infinite[infinite > 0].items()]
+    if shown:  # no model takes them
+        notes.append(f"infinite or too large numbers count as missing in {listed(shown, str)}")
+        frame = frame.replace([np.inf, -np.inf], np.nan)
+    return frame, notes
 
 
 def _texts(frame: "pandas.DataFrame") -> dict[Any, "pandas.Series"]:
-    """The columns of text, without those that hold lists."""
-    texts = {name: column for name, column in frame.items() if is_text(column)}
-    return {name: column for name, column in texts.items() if column.map(is_hashable).all()}
-
-
-def is_hashable(value: object) -> bool:
-    """Whether a value can be counted, as lists cannot."""
-    return isinstance(value, Hashable) and not isinstance(value, np.ndarray)
+    """The columns of text."""
+    return {name: column for name, column in frame.items() if is_text(column)}
 
 
 def _without_marks(column: "pandas.Series") -> tuple["pandas.Series", list[str]]:
@@ -132,18 +131,6 @@ def _number(value: Any, decimal: str) -> float | None:
     if isinstance(value, (int, float, np.number)) and not isinstance(value, bool):
         return float(str(value))  # infinite if it is too large
     return None
-
-
-def _finite(frame: "pandas.DataFrame", notes: list[str]) -> "pandas.DataFrame":
-    """The table without infinite numbers, which no model takes."""
-    numbers = frame.select_dtypes("float")
-    infinite = np.isinf(numbers.to_numpy(dtype=np.float64, na_value=np.nan))
-    counts = {str(name): int(count) for name, count in zip(numbers, infinite.sum(axis=0), strict=True)}
-    shown = [f"{name!r} ({count} rows)" for name, count in counts.items() if count]
-    if not shown:
-        return frame
-    notes.append(f"infinite or too large numbers count as missing in {listed(shown, str)}")
-    return frame.replace([np.inf, -np.inf], np.nan)
 
 
 def listed(names: Sequence[Any], form: Callable[[Any], str] = repr) -> str:

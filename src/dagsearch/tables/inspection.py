@@ -64,36 +64,30 @@ def leaks(features: "pandas.DataFrame", target: "pandas.Series", classification:
     """
     if len(target) < _MIN_ROWS:
         return {}
-    values = target.to_numpy(dtype=np.float64)
-    if classification:
-        common = np.isin(values, np.flatnonzero(np.bincount(values.astype(int)) >= _MIN_OF_CLASS))
-        features, values = features[common], values[common]
-        if len(np.unique(values)) < 2:
-            return {}
-    score = _class_score if classification else _r_squared
-    found = {str(name): score(column, values) for name, column in features.items()}
+    found = _class_scores(features, target) if classification else _r_squared(features, target)
     return {name: one for name, one in sorted(found.items(), key=lambda item: -item[1]) if one >= _LEAK}
 
 
-def _r_squared(column: "pandas.Series", target: FloatArray) -> float:
-    """R² of the column's values, or of their ranks."""
-    from scipy.stats import rankdata
-
-    if column.dtype.kind not in "iuf":
-        return 0.0
-    values = column.to_numpy(dtype=np.float64, na_value=np.nan)
-    known = np.isfinite(values)
-    values, target = values[known], target[known]
-    if known.sum() < max(_MIN_ROWS, len(known) / 2) or np.ptp(values) == 0.0 or np.ptp(target) == 0.0:
-        return 0.0
-    by_value = float(np.corrcoef(values, target)[0, 1] ** 2)
-    if by_value < _ORDERED - 0.2:  # most columns, quickly
-        return by_value
-    by_rank = float(np.corrcoef(rankdata(values), rankdata(target))[0, 1] ** 2)
-    return max(by_value, by_rank) if by_rank >= _ORDERED else by_rank
+def _r_squared(features: "pandas.DataFrame", target: "pandas.Series") -> dict[str, float]:
+    """R² of the columns of numbers, by value or by rank."""
+    numbers = features.select_dtypes("number")
+    numbers = numbers.loc[:, numbers.count() >= max(_MIN_ROWS, len(numbers) / 2)]
+    by_value = numbers.corrwith(target) ** 2
+    by_value = by_value[by_value >= _ORDERED - 0.2]  # of few columns, whose ranks are compared, too
+    by_rank = numbers[by_value.index].rank().corrwith(target.rank()) ** 2
+    best = by_value.where(by_value > by_rank, by_rank)[by_rank >= _ORDERED]
+    return {str(name): float(one) for name, one in best.items()}
 
 
-def _class_score(column: "pandas.Series", classes: FloatArray) -> float:
+def _class_scores(features: "pandas.DataFrame", target: "pandas.Series") -> dict[str, float]:
+    counts = target.map(target.value_counts())
+    features, classes = features[counts >= _MIN_OF_CLASS], target[counts >= _MIN_OF_CLASS].to_numpy()
+    if len(np.unique(classes)) < 2:
+        return {}
+    return {str(name): _class_score(column, classes) for name, column in features.items()}
+
+
+def _class_score(column: "pandas.Series", classes: IntArray) -> float:
     keys, by_value = _keys(column), 0.0
     kinds, codes = np.unique(classes, return_inverse=True)
     distinct, of_value = np.unique(keys, return_inverse=True)
@@ -104,12 +98,8 @@ def _class_score(column: "pandas.Series", classes: FloatArray) -> float:
         by_value = float(np.mean([right[codes == code].mean() for code in range(len(kinds))]))
     if is_text(column):
         return by_value
-    parts = sorted((np.sort(keys[codes == code]) for code in range(len(kinds))), key=_middle)
+    parts = sorted((np.sort(keys[codes == code]) for code in range(len(kinds))), key=np.median)
     return max(by_value, min(_auc(low, high) for low, high in pairwise(parts)))
-
-
-def _middle(part: FloatArray) -> float:
-    return float(part[len(part) // 2])
 
 
 def _auc(low: FloatArray, high: FloatArray) -> float:

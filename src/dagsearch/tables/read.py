@@ -56,42 +56,30 @@ def read_table(path: Path) -> tuple["pandas.DataFrame", list[str]]:
 
     notes: list[str] = []
     name = "standard input" if str(path) == INPUT else str(path)
-    frame, header = _read(path, name, notes)
-    if frame.size > MAX_CELLS:
-        raise TableError(f"{name} has more than {MAX_CELLS:,} cells: reduce its rows or columns")
-    names = [
-        own.strip() if isinstance(own, str) and own.strip() else str(column)
-        for own, column in zip(header, frame.columns, strict=True)
-    ]
-    frame.columns = pandas.Index(names)
-    if not frame.columns.is_unique:
-        repeated = frame.columns[frame.columns.duplicated()][0]
-        raise TableError(f"{name}: several columns are named {repeated!r}; rename all but one")
-    frame, converted = clean(frame)
-    return frame, notes + converted
-
-
-def _read(path: Path, name: str, notes: list[str]) -> tuple["pandas.DataFrame", Sequence[Any]]:
-    """The table, and its header as it is in the file."""
-    suffixes = [suffix.lower() for suffix in path.suffixes]
-    kind = next((suffix for suffix in reversed(suffixes) if suffix != ".gz"), "")
-    if str(path) != INPUT:
-        if kind not in (*_TEXT, ".parquet", ".xlsx", ".xlsm"):
-            raise TableError(f"{name}: a table must be a .csv, .csv.gz, .tsv, .xlsx or .parquet file")
-        if not path.is_file():
-            raise TableError(f"{name}: there is no such file")
+    suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() != ".gz"]
+    kind = ".csv" if str(path) == INPUT else suffixes[-1] if suffixes else ""
+    if kind not in (*_TEXT, ".parquet", ".xlsx", ".xlsm"):
+        raise TableError(f"{name}: a table must be a .csv, .csv.gz, .tsv, .xlsx or .parquet file")
     content = _content(path, name)
     try:
-        if kind == ".parquet":
-            return _parquet(content)
-        if kind in (".xlsx", ".xlsm"):
-            return _workbook(content, notes)
-        return _text(_decoded(content, notes), notes)
+        frame, header = _parsed(content, kind, notes)
+        if frame.size > MAX_CELLS:
+            raise ValueError(f"it has more than {MAX_CELLS:,} cells: reduce its rows or columns")
+        names = [
+            own.strip() if isinstance(own, str) and own.strip() else str(column)
+            for own, column in zip(header, frame.columns, strict=True)
+        ]
+        frame.columns = pandas.Index(names)
+        if not frame.columns.is_unique:
+            repeated = frame.columns[frame.columns.duplicated()][0]
+            raise ValueError(f"several columns are named {repeated!r}; rename all but one")
+        frame, converted = clean(frame)
     except (ImportError, MemoryError):
         raise
     except Exception as error:  # a damaged file may fail anywhere in pandas, openpyxl or pyarrow
         reason = str(error).strip() or type(error).__name__
-        raise TableError(f"{name} cannot be read as {kind[1:] or 'csv'}: {reason}") from error
+        raise TableError(f"{name} cannot be read as {kind[1:]}: {reason}") from error
+    return frame, notes + converted
 
 
 def _content(path: Path, name: str) -> bytes:
@@ -107,17 +95,15 @@ def _content(path: Path, name: str) -> bytes:
     return content
 
 
-def _parquet(content: bytes) -> tuple["pandas.DataFrame", Sequence[Any]]:
+def _parsed(content: bytes, kind: str, notes: list[str]) -> tuple["pandas.DataFrame", Sequence[Any]]:
+    """The table, of an Excel workbook the first sheet, and its header as it is in the file."""
     import pandas
 
-    frame = pandas.read_parquet(io.BytesIO(content))
-    return frame, list(frame.columns)
-
-
-def _workbook(content: bytes, notes: list[str]) -> tuple["pandas.DataFrame", Sequence[Any]]:
-    """The first sheet of an Excel workbook."""
-    import pandas
-
+    if kind == ".parquet":
+        frame = pandas.read_parquet(io.BytesIO(content))
+        return frame, list(frame.columns)
+    if kind not in (".xlsx", ".xlsm"):
+        return _text(_decoded(content, notes), notes)
     with warnings.catch_warnings(), pandas.ExcelFile(io.BytesIO(content), engine="openpyxl") as book:
         warnings.simplefilter("ignore")  # about parts of a workbook that have no values
         if len(book.sheet_names) > 1:
@@ -129,10 +115,10 @@ def _workbook(content: bytes, notes: list[str]) -> tuple["pandas.DataFrame", Seq
 def _decoded(content: bytes, notes: list[str]) -> str:
     """The text: UTF-8, or with a byte order mark UTF-16, otherwise as Windows writes it."""
     if not content.strip():
-        raise TableError("it is empty")
+        raise ValueError("it is empty")
     marked = content.startswith((b"\xff\xfe", b"\xfe\xff"))
     if not marked and b"\0" in content[:100_000]:
-        raise TableError("it is not text")
+        raise ValueError("it is not text")
     try:
         return content.decode("utf-16" if marked else "utf-8-sig")
     except UnicodeError:
@@ -144,10 +130,10 @@ def _text(text: str, notes: list[str]) -> tuple["pandas.DataFrame", Sequence[Any
     lines = [line for line in itertools.islice(io.StringIO(text), _SAMPLE_LINES) if line.strip()]
     names = re.sub('"[^"]*"', "", lines[0])
     sep = max(_SEPARATORS, key=names.count)
-    frame = _parsed(text, lines, sep, ".")
+    frame = _read_csv(text, lines, sep, ".")
     if sep != "," and decimal_mark(frame) == ",":
         notes.append("numbers are written with a decimal comma")
-        frame = _parsed(text, lines, sep, ",")
+        frame = _read_csv(text, lines, sep, ",")
     if not hasattr(frame.index, "step"):  # R writes no name for the column of row names
         notes.append("rows have one field more than the header: the first field is taken as the row's name")
         frame = frame.reset_index(drop=True)
@@ -155,7 +141,7 @@ def _text(text: str, notes: list[str]) -> tuple["pandas.DataFrame", Sequence[Any
     return frame, header if len(header) == frame.shape[1] else list(frame.columns)
 
 
-def _parsed(text: str, lines: list[str], sep: str, decimal: str) -> "pandas.DataFrame":
+def _read_csv(text: str, lines: list[str], sep: str, decimal: str) -> "pandas.DataFrame":
     import pandas
 
     settings: dict[str, Any] = {"sep": sep, "decimal": decimal, "skipinitialspace": True}

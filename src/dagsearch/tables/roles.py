@@ -10,7 +10,7 @@ import numpy as np
 
 from dagsearch._internal.hints import did_you_mean
 from dagsearch._internal.typing import FloatArray, IntArray
-from dagsearch.tables.clean import is_hashable, is_text, listed
+from dagsearch.tables.clean import is_text, listed
 from dagsearch.tables.inspection import leaks, suspicion
 from dagsearch.tables.read import TableError, read_table
 
@@ -19,9 +19,6 @@ if TYPE_CHECKING:
 
 # A target of whole numbers counts as classes if it has at most this number of different values.
 _MAX_CLASSES = 20
-# Names of positive classes.
-_POSITIVE = {"yes", "y", "true", "t", "positive", "pos", "on", "present", "malignant", "m", "case"}
-_POSITIVE |= {"ja", "oui", "si", "sí", "sim", "wahr", "positiv"}
 
 
 @dataclass(frozen=True)
@@ -69,7 +66,7 @@ def load_table(
 ) -> Table:
     """Read a table and prepare it as ``dagsearch select`` does.
 
-    Columns that are constant, empty, or neither numbers nor text are excluded from the features, as are
+    Columns that are constant or neither numbers nor text are excluded from the features, as are
     those that look like identifiers, dates or free text.
 
     Parameters
@@ -121,16 +118,12 @@ def load_table(
 
 
 def _check_names(names: Sequence[str], roles: Mapping[str, str], keep: Collection[str]) -> None:
-    """Refuse names that the table does not have, and columns with two roles."""
-    options = {role: "--target" if role == "target" else f"--{role}-column" for role in roles}
-    given = [(options[role], name) for role, name in roles.items()]
-    for number, (option, name) in enumerate([*given, *(("--keep", name) for name in keep)]):
+    """Refuse names that the table does not have."""
+    given = [("--target" if role == "target" else f"--{role}-column", name) for role, name in roles.items()]
+    for option, name in [*given, *(("--keep", name) for name in keep)]:
         if name not in names:
             advice = did_you_mean(name, names, f"columns are {listed(names)}")
             raise TableError(f"{option}: there is no column {name!r}; {advice}")
-        used = [other for other, same in given[:number] if same == name]
-        if used:
-            raise TableError(f"{option}: the column {name!r} is already used by {used[0]}")
 
 
 def _complete_rows(
@@ -200,27 +193,17 @@ def _is_numeric(values: "pandas.Series") -> bool:
 
 
 def _numbered(values: "pandas.Series", notes: list[str]) -> tuple["pandas.Series", tuple[str, ...]]:
-    """The classes as numbers from 0, and their names.
-
-    With two classes, the positive one is 1: the one with a positive name, otherwise the larger number or the
-    rarer text.
-    """
+    """The classes as numbers from 0, and their names; as in scikit-learn, the later of two is positive."""
     import pandas
 
-    numeric, count = _is_numeric(values), values.value_counts()
-    found = sorted(count.index, key=None if numeric else str)
-    if len(found) == 2 and not numeric:
-        said = [str(value).strip().lower() in _POSITIVE for value in found]
-        rank = dict(zip(found, said, strict=True)) if sum(said) == 1 else (-count).to_dict()
-        found.sort(key=lambda value: rank[value])
+    codes, found = pandas.factorize(values, sort=True)
     labels = [
         str(int(value)) if isinstance(value, float) and value.is_integer() else str(value) for value in found
     ]
-    if found != list(range(len(found))):
+    if list(found) != list(range(len(found))):
         shown = [f"{label!r} is {code}" for code, label in enumerate(labels)]
         positive = ", the positive class" if len(labels) == 2 else ""
         notes.append(f"the classes of {values.name!r} are numbered: {listed(shown, str)}{positive}")
-    codes = values.map({value: code for code, value in enumerate(found)}).to_numpy(dtype=np.int64)
     return pandas.Series(codes, index=values.index, name=values.name), tuple(labels)
 
 
@@ -244,11 +227,8 @@ def _excluded(
 
 def _reason(whole: "pandas.Series", column: "pandas.Series", kept: bool) -> str | None:
     """Why a column cannot be a feature."""
-    if column.isna().all():
-        return "empty"
-    usable = is_hashable(column.dropna().iloc[0])
-    looks = suspicion(whole) if usable and not kept else None
-    if looks is None and (not usable or column.dtype.kind in "mMcV"):
+    looks = None if kept else suspicion(whole)
+    if looks is None and column.dtype.kind in "mMcV":
         return "neither numbers nor text"
     if column.nunique(dropna=False) < 2:
         return "constant"
