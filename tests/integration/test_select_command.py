@@ -245,9 +245,9 @@ def test_doubtful_columns_are_named_before_anything_is_spent(folder, capsys, mon
 @pytest.mark.usefixtures("folder")
 def test_kept_and_fixed_columns_may_be_chosen():
     example().assign(number=range(80)).to_csv("table.csv", index=False)
-    assert "number" not in task.task_for(parsed()).table.features
+    assert "number" not in task.task_for(parsed()).kept.features
     for option in ("--keep", "--fixed"):
-        assert "number" in task.task_for(parsed(option, "number")).table.features
+        assert "number" in task.task_for(parsed(option, "number")).kept.features
 
 
 # Targets and models -----------------------------------------------------------------------------------
@@ -339,7 +339,7 @@ def test_time_column_predicts_later_rows_from_earlier_ones():
     table["size"] = np.arange(80) + 0.5  # the time
     table.sample(frac=1.0, random_state=0).to_csv("table.csv", index=False)
     found = task.task_for(parsed("--time-column", "day"))
-    assert "day" not in found.table.features
+    assert "day" not in found.kept.features
     times = found.kept.target.to_numpy()
     assert times.max() < found.holdout.target.min()
     assert len(found.splits) == 5

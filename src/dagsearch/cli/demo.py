@@ -9,9 +9,6 @@ from dagsearch.problems import DigitsPixels
 from dagsearch.problems.subsets import Subset
 from dagsearch.results import Result
 
-BUDGET = 300
-"""Number of subsets that are evaluated by default."""
-
 
 def add_parser(commands: Commands) -> None:
     """Add ``demo``."""
@@ -25,7 +22,7 @@ def add_parser(commands: Commands) -> None:
         ),
     )
     demo.add_argument(
-        "--budget", type=positive, default=BUDGET, help="number of subsets to evaluate (default: %(default)s)"
+        "--budget", type=positive, default=300, help="number of subsets to evaluate (default: %(default)s)"
     )
     add_seed(demo)
     demo.set_defaults(run=run)
@@ -42,15 +39,13 @@ def run(options: argparse.Namespace) -> None:
 
 def table(problem: DigitsPixels, result: Result, random: Result) -> str:
     """The search compared with random search and with all pixels, as text."""
-    count = len(result.history)
     rows = [
-        ("dagsearch", count, problem.k, f"{result.best_reward:.3f}"),
-        ("random search", count, problem.k, f"{random.best_reward:.3f}"),
-        ("all pixels", 1, problem.n, f"{problem.accuracy(range(problem.n)):.3f}"),
+        ("dagsearch", len(result.history), problem.k, result.best_reward),
+        ("random search", len(random.history), problem.k, random.best_reward),
+        ("all pixels", 1, problem.n, problem.accuracy(range(problem.n))),
     ]
-    lines = [f"{'':14}{'evaluations':>12}{'pixels':>8}{'accuracy':>10}"]
-    lines += [f"{name:14}{n:>12}{k:>8}{accuracy:>10}" for name, n, k, accuracy in rows]
-    return "\n".join(lines)
+    lines = [f"{name:14}{n:>12}{k:>8}{accuracy:>10.3f}" for name, n, k, accuracy in rows]
+    return "\n".join([f"{'':14}{'evaluations':>12}{'pixels':>8}{'accuracy':>10}", *lines])
 
 
 def pixel_map(problem: DigitsPixels, chosen: Subset) -> str:

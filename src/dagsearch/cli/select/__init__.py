@@ -17,8 +17,7 @@ def add_parser(commands: Commands) -> None:
         description=(
             "Choose the columns of a table from which an estimator predicts the target best, by "
             "cross-validation. Prints the chosen columns and compares their score with that of no columns, "
-            "all columns, the best columns by a univariate test, and forward selection if the budget covers "
-            "it, also on hold-out rows."
+            "all columns, and the best columns by a univariate test, also on hold-out rows."
         ),
         epilog=(
             "Exit code 0: done. 1: bad input, 2: bad usage, with a message on standard error. 130: "
@@ -62,10 +61,11 @@ def add_parser(commands: Commands) -> None:
         metavar="FOLDS",
         help="number of folds, or module:object of a splitter (default: %(default)s)",
     )
-    add("--group-column", metavar="COLUMN", help="rows with the same value, such as a patient, stay together")
-    add(
-        "--time-column", metavar="COLUMN", help="predict later rows from earlier ones; hold out the last rows"
+    either = select.add_mutually_exclusive_group().add_argument
+    either(
+        "--group-column", metavar="COLUMN", help="keep rows with the same value, such as a patient, together"
     )
+    either("--time-column", metavar="COLUMN", help="predict later rows from earlier ones, hold out the last")
     add("--weight-column", metavar="COLUMN", help="weights of the rows")
     add(
         "--holdout",
@@ -105,23 +105,15 @@ def run(options: argparse.Namespace) -> int:
 
     if options.out is not None:
         options.out.mkdir(parents=True, exist_ok=True)
-    try:
-        report, interrupted = select(options)
-    except KeyboardInterrupt:
-        return _interrupted(options)
+    report, interrupted = select(options)
     try:
         written = [] if options.out is None else report.write(options.out)
     finally:  # what was found is printed even if it cannot be written
         print(summary(report))
     if written:
         print("", "wrote", *(f"  {path}" for path in written), sep="\n")
-    return _interrupted(options) if interrupted else 0
-
-
-def _interrupted(options: argparse.Namespace) -> int:
-    """Say how to continue; returns the exit code."""
-    advice = "run the same command again to continue"
-    if options.storage is None:
-        advice = "with --storage RUN, an interrupted selection can be continued"
-    print(f"interrupted; {advice}", file=sys.stderr)
-    return 130  # the shell's code for a process that Ctrl-C ended
+    if interrupted:
+        again = "run the same command again" if options.storage else "use --storage RUN next time"
+        print(f"interrupted; {again} to continue", file=sys.stderr)
+        return 130  # the shell's code for a process that Ctrl-C ended
+    return 0

@@ -24,7 +24,7 @@ from dagsearch.cli.select.models import (
     splitter_for,
 )
 from dagsearch.selection.arguments import SizeWarning, weight_params
-from dagsearch.selection.rankings import numbers
+from dagsearch.selection.rankings import numeric_table
 from dagsearch.selection.record import Scored
 from dagsearch.selection.report import Comparison, Holdout, SelectionReport
 from dagsearch.selection.scoring import SubsetScorer, baseline_score, heldout_interval, quiet
@@ -37,7 +37,6 @@ from dagsearch.tables.read import INPUT
 class Task:
     """A table with its estimator, scorer and folds."""
 
-    table: Table
     kept: Table
     """Rows to select by."""
     holdout: Table | None
@@ -89,7 +88,7 @@ def select(options: argparse.Namespace) -> tuple[SelectionReport, bool]:
             params = {"groups": task.kept.groups, "sample_weight": task.kept.weights}
             given = {name: values for name, values in params.items() if values is not None}
             selector.fit(task.kept.features, task.kept.target, **given)
-            others.extend(comparisons(selector, task, options))
+            others.extend(comparisons(selector, task, options.forbidden))
             interrupted = False
         except KeyboardInterrupt:
             if not hasattr(selector, "support_"):
@@ -111,7 +110,7 @@ def select(options: argparse.Namespace) -> tuple[SelectionReport, bool]:
         others,
         held,
         task.notes,
-        leaks=list(task.table.leaking),
+        leaks=list(task.kept.leaking),
         warnings=cautions,
     )
     return report, interrupted
@@ -120,10 +119,6 @@ def select(options: argparse.Namespace) -> tuple[SelectionReport, bool]:
 def task_for(options: argparse.Namespace) -> Task:
     """Read and prepare what the options name."""
     in_time, seed = options.time_column is not None, options.seed
-    if options.group_column is not None and in_time:
-        raise TableError(
-            "--group-column and --time-column cannot be used together: give a splitter with --cv"
-        )
     estimator = None if options.estimator is None else estimator_for(options.estimator, seed)
     kinds = {True: is_classifier(estimator), False: is_regressor(estimator)} if estimator is not None else {}
     table = load_table(
@@ -149,13 +144,13 @@ def task_for(options: argparse.Namespace) -> Task:
     kept, holdout = hold_out(table, options.holdout, in_time, seed)
     cv = splitter_for(options.cv, kept, in_time, seed)
     splits = list(cv.split(kept.features, kept.target, kept.groups))
-    return Task(table, kept, holdout, estimator, scoring, cv, splits, notes)
+    return Task(kept, holdout, estimator, scoring, cv, splits, notes)
 
 
 def _announce(task: Task, options: argparse.Namespace) -> None:
     """Print the settings and notes before anything is scored."""
     held = 0 if task.holdout is None else len(task.holdout.target)
-    found = {"columns": task.table.features.shape[1], "rows": len(task.kept.target), "hold-out rows": held}
+    found = {"columns": task.kept.features.shape[1], "rows": len(task.kept.target), "hold-out rows": held}
     settings = ", ".join(f"{name} {value}" for name, value in {**_settings(task, options), **found}.items())
     lines = [settings, *(f"note: {note}" for note in task.notes)]
     print("\n".join(map(printable, lines)), file=sys.stderr, flush=True)
@@ -169,7 +164,7 @@ def _selector(task: Task, options: argparse.Namespace) -> DAGSearchSelector:
         scoring=task.scoring,
         cv=task.splits,
         fixed=options.fixed or None,
-        forbidden=[name for name in options.forbidden if name not in task.table.excluded] or None,
+        forbidden=[name for name in options.forbidden if name not in task.kept.excluded] or None,
         n_jobs=options.jobs,
         random_state=options.seed,
         verbose=1,
@@ -182,19 +177,17 @@ def _selector(task: Task, options: argparse.Namespace) -> DAGSearchSelector:
     return selector
 
 
-def comparisons(selector: DAGSearchSelector, task: Task, options: argparse.Namespace) -> Iterator[Comparison]:
-    """All features, the best by a univariate test, forward selection if the budget covers it, no features."""
+def comparisons(selector: DAGSearchSelector, task: Task, forbidden: Sequence[str]) -> Iterator[Comparison]:
+    """All features, the best by a univariate test, no features."""
     kept = task.kept
     params = weight_params(task.estimator, task.scorer, kept.weights)
     data = kept.features, kept.target, task.splits
     score = SubsetScorer(task.estimator, task.scorer, *data, *params, silent=True)
-    columns = [i for i, name in enumerate(kept.features) if name not in options.forbidden]
+    columns = [i for i, name in enumerate(kept.features) if name not in forbidden]
     count = int(selector.support_.sum())
-    yield _compared("all features", score(columns), 1, task)
+    yield _compared("all features", score(columns), task)
     best = _univariate(kept, columns, count)
-    yield _compared(f"top {count} by univariate score", score(best), 1, task)
-    if sum(len(columns) - taken for taken in range(count)) <= options.budget:
-        yield _forward_selection(score, columns, count, task)
+    yield _compared(f"top {count} by univariate score", score(best), task)
     held = None
     if task.holdout is not None:
         _, judging = weight_params(task.estimator, task.scorer, task.holdout.weights)
@@ -205,37 +198,24 @@ def comparisons(selector: DAGSearchSelector, task: Task, options: argparse.Names
 
 def _univariate(table: Table, columns: Sequence[int], count: int) -> list[int]:
     """The columns with the largest F statistics."""
-    data = np.column_stack([numbers(table.features.iloc[:, i]) for i in columns])
+    data = numeric_table(table.features, columns)
     with np.errstate(divide="ignore", invalid="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about columns that are constant in the rows to select by
         best = SelectKBest(f_classif if table.classes else f_regression, k=count).fit(data, table.target)
     return [columns[i] for i in best.get_support(indices=True)]
 
 
-def _forward_selection(score: SubsetScorer, columns: Sequence[int], count: int, task: Task) -> Comparison:
-    """Add the column that helps most, ``count`` times."""
-    last, tried = Scored((), np.array([]), 0.0, "no subset could be scored"), 0
-    for _ in range(count):
-        options = [score([*last.columns, column]) for column in columns if column not in last.columns]
-        tried += len(options)
-        valid = [option for option in options if option.failure is None]
-        if not valid:
-            break
-        last = max(valid, key=lambda option: option.mean)
-    return _compared("forward selection", last, tried, task)
-
-
-def _compared(name: str, scored: Scored, tried: int, task: Task) -> Comparison:
+def _compared(name: str, scored: Scored, task: Task) -> Comparison:
     if scored.failure is not None:
-        return Comparison(name, len(scored.columns), tried, None)
+        return Comparison(name, len(scored.columns), 1, None)
     held = task.held_out(scored.columns)
     on_rows = (None, None) if held is None else (held.score, held.interval)
-    return Comparison(name, len(scored.columns), tried, scored.mean, None, *on_rows)
+    return Comparison(name, len(scored.columns), 1, scored.mean, None, *on_rows)
 
 
 def _settings(task: Task, options: argparse.Namespace) -> dict[str, Any]:
     """Settings to show in the report."""
-    classes = task.table.classes
+    classes = task.kept.classes
     found = {
         "data": "standard input" if options.data == INPUT else Path(options.data).name,
         "target": options.target,
