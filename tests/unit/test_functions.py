@@ -270,7 +270,7 @@ def test_editors_are_told_the_keywords_and_what_a_search_offers():
 
 def test_progress_shows_the_sign_of_the_function(capsys):
     ds.minimize(lambda choose: choose("x", [5, 6]), budget=2, seed=0, progress=True)
-    assert "best 5" in capsys.readouterr().err
+    assert "best=5" in capsys.readouterr().err
 
 
 def test_processes_evaluate_functions():

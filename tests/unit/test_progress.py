@@ -1,4 +1,4 @@
-"""Progress: a bar in a terminal, a few lines elsewhere."""
+"""Progress: a bar, and no output at all where it cannot be written."""
 
 import io
 import os
@@ -24,18 +24,14 @@ def shown(monkeypatch, stream, total, shown=True, done=0):
     return stream.getvalue()
 
 
-@pytest.mark.parametrize(("total", "lines"), [(1000, 11), (10, 10), (4, 4), (1, 1)])
-def test_a_log_gets_at_most_eleven_lines(monkeypatch, total, lines):
-    text = shown(monkeypatch, io.StringIO(), total)
-    assert len(text.splitlines()) == lines
-    assert text.splitlines()[-1].startswith(f"{total} of {total} subsets")
-    assert "\r" not in text
-    assert ("best 0.5" in text) == (total > 3)
+def test_a_log_gets_few_updates(monkeypatch):
+    text = shown(monkeypatch, io.StringIO(), 1000)
+    assert "1000/1000" in text
+    assert text.count("\r") < 5
 
 
 def test_a_resumed_run_counts_what_was_done(monkeypatch):
-    lines = shown(monkeypatch, io.StringIO(), 100, done=60).splitlines()
-    assert [line.split()[0] for line in lines] == ["61", "70", "80", "90", "100"]
+    assert "60/100" in shown(monkeypatch, io.StringIO(), 100, done=60)
 
 
 def test_a_terminal_gets_a_bar_and_nothing_unless_wanted(monkeypatch):

@@ -26,7 +26,7 @@ the variance of repeated evaluations.
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve, solve_triangular
+from scipy.linalg import cho_factor, cho_solve, solve_triangular
 from scipy.optimize import minimize
 
 from dagsearch._internal.threads import one_thread
@@ -225,10 +225,7 @@ def _sizes(kernels: FloatArray, y: FloatArray, noise: FloatArray) -> FloatArray:
     def loss(logs: FloatArray) -> tuple[float, FloatArray]:
         """Negative log posterior of the sizes' logarithms, and its gradient."""
         sizes, deviation = np.exp(logs), (logs - _LOG_MEAN) / _LOG_DEVIATION
-        try:
-            factor = cho_factor(np.tensordot(sizes, kernels, axes=1) + floor, lower=True)
-        except LinAlgError:
-            return 1e12, np.zeros(len(logs))
+        factor = cho_factor(np.tensordot(sizes, kernels, axes=1) + floor, lower=True)
         weights, inverse = cho_solve(factor, y), cho_solve(factor, np.eye(len(y)))
         columns, logarithm = y.shape[1], np.log(np.diag(factor[0])).sum()
         value = 0.5 * np.vdot(y, weights) + columns * logarithm + 0.5 * deviation @ deviation

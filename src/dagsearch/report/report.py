@@ -10,10 +10,11 @@ from typing import Any
 
 from dagsearch.errors import StorageError
 from dagsearch.report.html import content_json, html_page, snippet
-from dagsearch.report.runs import is_running, runs_in, short_names
+from dagsearch.report.runs import runs_in, short_names
 from dagsearch.report.view import RunView
 from dagsearch.results import Result
 from dagsearch.storage.database import Database, Header, database_of
+from dagsearch.storage.log import at_work
 from dagsearch.storage.record import Record, send_request
 
 # Least time between updates of the page, in seconds, and the share of a core that showing them may take.
@@ -92,7 +93,7 @@ class _Run:
 
     def update(self, database: Database) -> None:
         """Read what is new."""
-        self.running, self.trouble = is_running(database, self.header.name), None
+        self.running, self.trouble = bool(at_work(database, self.header.name)), None
         self.viewed.record.add(database.events(self.header.name, self.viewed.record.events))
 
 
@@ -145,13 +146,10 @@ class Watched:
             return send_request(database, asked.header.name, action, value)
 
     def views(self) -> list[dict[str, Any]]:
-        """What the page shows now; raises ``StorageError`` if a run cannot be read."""
+        """What the page shows now; raises ``StorageError`` if a database cannot be read."""
         with self._lock:
             self._update()
-            views = self._views()
-        for trouble in (view["problem_text"] for view in views if view["problem_text"]):
-            raise StorageError(trouble)
-        return views
+            return self._views()
 
     def page(self) -> str:
         """The page as it is now; its script asks for updates."""

@@ -5,7 +5,6 @@ from pathlib import Path
 
 from dagsearch.errors import StorageError
 from dagsearch.storage.database import Database, Header
-from dagsearch.storage.log import at_work
 
 # The default name of a run.
 _UNNAMED = "run"
@@ -20,18 +19,10 @@ def runs_in(database: Database, name: str | None = None) -> list[Header]:
 
 
 def short_names(runs: Sequence[tuple[str, str]]) -> list[str]:
-    """Names of runs, each given by its database and its name there; with folders where two would be equal."""
-
-    def named(database: str, run: str) -> str:
-        return database if run == _UNNAMED else f"{database}: {run}"
-
-    names = [named(Path(database).name, run) for database, run in runs]
-    return [name if names.count(name) == 1 else named(*run) for name, run in zip(names, runs, strict=True)]
-
-
-def is_running(database: Database, run: str) -> bool:
-    """Whether a process is at work on a run."""
-    return bool(at_work(database, run))
+    """Names of runs, each given by its database and its name there; with folders if databases differ."""
+    several = len({database for database, _ in runs}) > 1
+    files = [database if several else Path(database).name for database, _ in runs]
+    return [file if run == _UNNAMED else f"{file}: {run}" for file, (_, run) in zip(files, runs, strict=True)]
 
 
 def worker_name(worker: str) -> str:
