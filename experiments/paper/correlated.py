@@ -11,7 +11,6 @@ import numpy as np
 
 from dagsearch._internal.typing import FloatArray
 from dagsearch.posterior import JointScores
-from dagsearch.posterior.units import Episode
 from dagsearch.values.backups import Backup
 from dagsearch.values.explored import Explored
 from dagsearch.values.gaussians import checked_prior, pair_maximum, with_prior
@@ -37,7 +36,7 @@ class Correlated(Backup):
     def __init__(self, prior: Sequence[float] | None = None) -> None:
         self._prior = checked_prior(prior)
 
-    def back_up(self, explored: Explored, episodes: Sequence[Episode] = ()) -> None:
+    def back_up(self, explored: Explored) -> None:
         """Write ``graph.v_mean`` and ``graph.v_var``, children before parents."""
         graph, scores, increments = explored.graph, explored.scores, explored.increments
         assert isinstance(scores, JointScores)

@@ -145,7 +145,7 @@ class Result:
     """Belief about the best possible reward, in units of the reward: the root's v. ``None`` before the first
     reward, and in searches that do not descend, which have no v."""
     probability_best: float | None
-    """1 if every leaf was evaluated without noise, so that no other leaf is better; else ``None``."""
+    """1 if every leaf was evaluated, in a search that evaluates none twice; else ``None``."""
     stopped: str | None = field(compare=False)
     """Why the last run ended: ``"budget"``, ``"exhausted"`` (every leaf was evaluated or has failed),
     ``"target"``, ``"patience"``, ``"seconds"``, ``"tolerance"``, ``"callback"``, ``"steered"``, after an

@@ -39,7 +39,6 @@ from dagsearch.proposers.remaining import Remaining
 from dagsearch.results import Belief, Evaluation, Gaussian, Line, Proposal, Result
 from dagsearch.session import Session
 from dagsearch.space import Space
-from dagsearch.space.walks import passed
 from dagsearch.values.backups import Backup, MomentMatching
 from dagsearch.values.explored import Explored
 from dagsearch.values.increments import Increments
@@ -174,8 +173,6 @@ class Search(Session[Proposal]):
         except (SearchExhausted, OutOfTime) as over:
             self.turn = self._turn  # nobody has used it, and other processes do not know of it
             if isinstance(over, SearchExhausted):  # no further reward will come
-                if self.explored is not None:
-                    self.explored.complete()
                 self.settle(exhausted=True)
             raise
 
@@ -260,17 +257,16 @@ class Search(Session[Proposal]):
             When it was told, in seconds from the start of the search; by default now.
         """
         self.log.catch_up()
-        proposal = evaluated if isinstance(evaluated, Proposal) else None
         if leaf is None:
-            leaf = self.space.as_leaf(evaluated) if proposal is None else proposal.leaf
+            leaf = evaluated.leaf if isinstance(evaluated, Proposal) else self.space.as_leaf(evaluated)
         reward = checked_reward(reward, leaf)
         noise = None if noise is None else checked_noise(noise)
         seconds = self.data.clock() if seconds is None else seconds
-        if proposal is not None:
-            self.space.remember(proposal.actions)
+        if isinstance(evaluated, Proposal):
+            self.space.remember(evaluated.actions)
         leaf = self.space.learn(leaf)
-        row, proposal = self.index.leaf(leaf), proposal and self._known(proposal)
-        pending = self.data.find(leaf if proposal is None else proposal.leaf, proposal)
+        row = self.index.leaf(leaf)
+        proposal, pending = self._asked(evaluated, leaf)
         asked = proposal if pending is None else self.data.pending[pending]
         asked_by = None if pending is None else self.data.pending[pending].part
         part = self.posterior.part if asked_by is None else asked_by
@@ -278,9 +274,10 @@ class Search(Session[Proposal]):
         self._compare_rewards(leaf, row, reward)
         believed = self.posterior.evidence is not None and part == self.posterior.part
         predicted = self.posterior.of_reward(row, noise) if believed else None
-        actions, path = (self._way(leaf), ()) if proposal is None else (proposal.actions, proposal.path)
+        actions = proposal.actions if proposal is not None else self._way(leaf)
         if self.space.by_run is not None:
             actions = tuple(self.space.actions_to(leaf))
+        path = () if proposal is None else proposal.path
         evaluation = self.data.evaluation(
             *(leaf, actions, reward, seconds),
             predicted=predicted,
@@ -318,29 +315,24 @@ class Search(Session[Proposal]):
                 *(leaf, before[0], reward),
             )
 
-    def _known(self, proposal: Proposal) -> Proposal | None:
-        """The pending proposal that is equal to this one; else this one, if it describes a way."""
-        index = self.data.find(proposal.leaf, proposal)
-        pending = None if index is None else self.data.pending[index]
-        if pending is proposal or (pending is not None and proposal.actions in (pending.actions, ())):
-            return pending
-        return proposal if self._describes(proposal) else None
-
-    def _describes(self, proposal: Proposal) -> bool:
-        """Whether the proposal's actions lead from the root to its leaf, and its path is the way there."""
-        reached = self.space.replayed(proposal.actions)
-        if reached is None or not self.space.same(reached, proposal.leaf):
-            return False
-        states = passed(self.problem, proposal.actions) if proposal.path else ()
-        return list(proposal.path) == [self.index.find(state) for state in states[: len(proposal.path)]]
+    def _asked(self, evaluated: Proposal | State, leaf: State) -> tuple[Proposal | None, int | None]:
+        """The proposal that was evaluated, if its actions lead to its leaf, and the place of a pending one."""
+        if not isinstance(evaluated, Proposal):
+            return None, self.data.find(leaf)
+        place = self.data.find(evaluated.leaf, evaluated)
+        if place is not None and evaluated.actions in (self.data.pending[place].actions, ()):
+            return self.data.pending[place], place
+        if self.space.leads(evaluated.actions, evaluated.leaf):
+            return replace(evaluated, path=()), place
+        return None, place
 
     def _way(self, leaf: State) -> tuple[Action, ...] | None:
         """The actions to a leaf that was told without any; ``None`` if they are not known."""
         with suppress(Exception):  # the problem's own methods; the reward is worth having in any case
-            proposal = Proposal(leaf, tuple(self.space.actions_to(leaf)))
-            if self._describes(proposal):
-                self.space.remember(proposal.actions)
-                return proposal.actions
+            actions = tuple(self.space.actions_to(leaf))
+            if self.space.leads(actions, leaf):
+                self.space.remember(actions)
+                return actions
         return None
 
     def propose(self, leaf: State, actions: Sequence[Action] | None = None, note: Any = None) -> Proposal:
@@ -358,7 +350,7 @@ class Search(Session[Proposal]):
         """A leaf of the user's choice as a proposal that is not pending; raises if it cannot be evaluated."""
         leaf = self.space.as_leaf(leaf)
         proposal = Proposal(leaf, tuple(self.space.actions_to(leaf) if actions is None else actions))
-        if not self._describes(proposal):
+        if not self.space.leads(proposal.actions, leaf):
             raise ProblemError(
                 f"cannot propose {leaf!r}: the actions {proposal.actions!r} do not lead there from the root, "
                 "or it is no leaf that may be evaluated. Give the actions from the root to the leaf"
@@ -662,13 +654,10 @@ class Search(Session[Proposal]):
 
     @property
     def _all_known(self) -> bool:
-        """Whether every leaf was evaluated, and rewards have no noise."""
-        if self.posterior.learns_noise:
+        """Whether every leaf was evaluated, and none is evaluated again."""
+        if self.repeats or self._failed or self.data.pending:
             return False
-        if self.repeats:  # no leaf is closed
-            leaves, evaluated = self.space.few_leaves, {one.row for one in self.history}
-            return bool(leaves) and all(self.index.find(leaf) in evaluated for leaf in leaves)
-        return not (self._failed or self.data.pending) and self._view.remaining.anywhere() is None
+        return self._view.remaining.anywhere() is None
 
     def forecast(self, n: int = 1) -> Forecast | None:
         """The best reward to be expected after ``n`` more evaluations, with a 90% interval.

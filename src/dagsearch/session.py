@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import suppress
-from typing import Any, Final, Generic, TypeVar, cast, overload
+from typing import Any, Generic, TypeVar, cast, overload
 
 from dagsearch._internal.checks import is_whole
 from dagsearch._internal.deadline import Deadline
@@ -16,12 +16,6 @@ from dagsearch.results import Evaluation, Proposal, Result
 from dagsearch.space import Space
 
 P = TypeVar("P", bound=Proposal)
-# What an editor completes: the methods for users, not those between the parts of a search.
-_OFFERED: Final = (
-    *("ask", "belief", "best_action", "close", "default", "forecast", "forget", "history", "note", "paper"),
-    *("pending", "problem", "propose", "recommend", "result", "resume", "run", "seed", "steps", "tell"),
-    "values",
-)
 
 
 class Session(ABC, Generic[P]):
@@ -42,9 +36,6 @@ class Session(ABC, Generic[P]):
     """The problem as it was examined."""
     deadline: Deadline
     """When the current run must end."""
-
-    def __dir__(self) -> list[str]:
-        return [name for name in _OFFERED if name in vars(self) or hasattr(type(self), name)]
 
     @abstractmethod
     def try_ask(self) -> P | None:

@@ -27,7 +27,7 @@ def test_averages_are_means_and_variances():
     explored, nodes = explored_diamond()
     averages = Averages()
     rewards = [1.0, 4.0, 2.0]
-    averages.back_up(explored, [Episode((nodes[0], nodes[1]), nodes[4], reward, None) for reward in rewards])
+    averages.learn(explored, [Episode((nodes[0], nodes[1]), nodes[4], reward, None) for reward in rewards])
     assert averages.count[nodes[1]] == 3
     assert averages.mean[nodes[1]] == pytest.approx(np.mean(rewards))
     assert averages.variance[nodes[1]] == pytest.approx(np.var(rewards))
@@ -36,7 +36,7 @@ def test_averages_are_means_and_variances():
 
 
 def rated(policy, averages, explored, node):
-    averages.back_up(explored, [])
+    averages.learn(explored, [])
     return policy.rate(ds.expansions.OneChild().options(explored, node))
 
 
@@ -45,12 +45,12 @@ def test_ucb1_rates_unvisited_first_and_leaves_without_bonus():
     averages = Averages()
     policy = UCB1(averages, c=0.7)
     told = [Episode((nodes[0], nodes[1]), nodes[4], reward, None) for reward in (1.0, 2.0)]
-    averages.back_up(explored, [*told, Episode((nodes[0], nodes[2]), nodes[4], 5.0, None)])
+    averages.learn(explored, [*told, Episode((nodes[0], nodes[2]), nodes[4], 5.0, None)])
     first, second, *rest = rated(policy, averages, explored, nodes[0])
     assert first == pytest.approx(1.5 + 0.7 * math.sqrt(math.log(3) / 2))
     assert second == pytest.approx(5.0 + 0.7 * math.sqrt(math.log(3) / 1))
     assert rest == [math.inf, math.inf]
-    averages.back_up(explored, [Episode((nodes[3], nodes[4]), nodes[4], 3.0, None)] * 5)
+    averages.learn(explored, [Episode((nodes[3], nodes[4]), nodes[4], 3.0, None)] * 5)
     assert rated(policy, averages, explored, nodes[3])[0] == pytest.approx(3.0)
     with_bonus = rated(LeafBonus(averages, c=0.7), averages, explored, nodes[3])[0]
     assert with_bonus == pytest.approx(3.0 + 0.7 * math.sqrt(math.log(5) / 5))
@@ -68,7 +68,7 @@ def test_rave_is_the_rule_of_the_appendix():
         Episode((nodes[0], nodes[1]), leaves[1], 0.7, None),
         Episode((nodes[0], nodes[2]), leaves[2], 0.2, None),
     ]
-    averages.back_up(explored, episodes)
+    averages.learn(explored, episodes)
 
     def expected(mean, var, count, local, seen, overall):
         alpha, beta = c2 / (c2 + count), c3 / (c3 + seen)
@@ -110,8 +110,8 @@ def test_rave_knows_what_a_child_earned_by_way_of_other_parents():
     for parent, child, action in ((0, 1, 0), (0, 2, 1), (1, 3, 0)):  # and not from {1} to {0, 1}
         explored.link(nodes[parent], [nodes[child]], [action])
     path = (nodes[0], nodes[1], nodes[3])
-    averages.back_up(explored, [Episode(path, nodes[4], 0.6, None), Episode(path, nodes[4], 0.8, None)])
-    averages.back_up(explored, [Episode((nodes[0], nodes[2]), nodes[4], 0.6, None)])
+    averages.learn(explored, [Episode(path, nodes[4], 0.6, None), Episode(path, nodes[4], 0.8, None)])
+    averages.learn(explored, [Episode((nodes[0], nodes[2]), nodes[4], 0.6, None)])
     options = ds.expansions.OneChild().options(explored, nodes[2])
     assert options.children.tolist() == [-1, -1, -1]
     rated = policy.rate(options)
@@ -140,7 +140,7 @@ def test_rave_counts_a_leaf_once():
     explored, nodes = explored_diamond()
     averages = RaveAverages(explored.problem.items)
     path = (nodes[0],)
-    averages.back_up(explored, [Episode(path, nodes[4], reward, None) for reward in (1.0, 1.0, 1.0)])
+    averages.learn(explored, [Episode(path, nodes[4], reward, None) for reward in (1.0, 1.0, 1.0)])
     assert averages.overall.counts_and_sums([0, 3])[0].tolist() == [1.0, 0.0]
     assert averages.count[nodes[0]] == 3.0
 
@@ -171,9 +171,8 @@ def test_bad_constants_are_named(c):
         baselines.uct_rave(ds.problems.Synthetic(seed=0), c2=c)
 
 
-def test_a_reward_is_averaged_along_the_path_of_a_proposal_that_is_no_longer_pending():
+def test_rewards_are_averaged_when_they_are_told_and_not_kept_until_values_are_read():
     search = baselines.uct(ds.problems.TicTacToe(), seed=0)
-    proposal = search.ask()
-    search.forget(proposal)
-    search.tell(proposal, 5.0)
-    assert search.belief(search.problem.root()).v.mean == 5.0
+    for count, proposal in enumerate(search.ask(5), 1):
+        search.tell(proposal, 1.0)
+        assert search.explored.backup.count[search.explored.root] == count

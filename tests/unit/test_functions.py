@@ -255,17 +255,11 @@ def test_words_of_other_libraries_are_translated(call, name, word):
         call(straight, **{name: 3})
 
 
-def test_editors_are_told_the_keywords_and_what_a_search_offers():
+def test_editors_are_told_the_keywords():
     names = list(inspect.signature(ds.search).parameters)[1:]
     assert {"budget", "seed", "n_jobs", "callback", "lost_after"} < set(names)
     for function in (ds.maximize, ds.minimize):
         assert list(inspect.signature(function).parameters) == ["function", *names]
-    search = ds.Search.default(ds.problems.Subsets(5, 2), seed=0)
-    assert {"ask", "tell", "run", "history"} < set(dir(search))
-    assert not {name for name in dir(search) if name.startswith("_") or not hasattr(type(search), name)} - {
-        "problem",
-        "seed",
-    }
 
 
 def test_progress_shows_the_sign_of_the_function(capsys):

@@ -58,7 +58,7 @@ class Averages(Backup):
         """Empirical variance of the rewards credited to each node."""
         return self._squares / np.maximum(self.count, 1.0)
 
-    def back_up(self, explored: Explored, episodes: Sequence[Episode]) -> None:
+    def learn(self, explored: Explored, episodes: Sequence[Episode]) -> None:
         """Write ``graph.v_mean`` and ``graph.v_var``, the latter as the variance of the mean."""
         graph = explored.graph
         self.reserve(len(graph))

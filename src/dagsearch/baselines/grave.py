@@ -65,9 +65,9 @@ class MoveAverages(Averages):
         shape = 2, node + 1, int(moves.max(initial=0)) + 1
         self.own, self.later = grown(self.own, *shape), grown(self.later, *shape)
 
-    def back_up(self, explored: Explored, episodes: Sequence[Episode]) -> None:
+    def learn(self, explored: Explored, episodes: Sequence[Episode]) -> None:
         """Write ``graph.v_mean`` and ``graph.v_var``, and update the averages of moves."""
-        super().back_up(explored, episodes)
+        super().learn(explored, episodes)
         for episode in episodes:
             if episode.path:
                 self._credit_moves(explored, episode)

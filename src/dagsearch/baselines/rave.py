@@ -78,9 +78,9 @@ class RaveAverages(Averages):
         self.overall = _ItemRewards()
         self.at = defaultdict[int, _ItemRewards](_ItemRewards)
 
-    def back_up(self, explored: Explored, episodes: Sequence[Episode]) -> None:
+    def learn(self, explored: Explored, episodes: Sequence[Episode]) -> None:
         """Write ``graph.v_mean`` and ``graph.v_var``, and update the items' averages."""
-        super().back_up(explored, episodes)
+        super().learn(explored, episodes)
         for episode in episodes:
             items = list(self._items(explored.graph.states[episode.leaf]))
             self.overall.add(episode.leaf, items, episode.reward)

@@ -220,4 +220,5 @@ def _replay(search: Search, game: _Game) -> None:
     leaf, chosen = search.space.replayed(game.actions), game.actions[: game.descended]
     path = follow(explored, descent.expansion, chosen)
     descent.expansion.expand(explored, path[-1])
-    search.tell(explored.visited(path, chosen, (leaf, game.actions[game.descended :])), game.reward)
+    made = explored.visited(path, chosen, (leaf, game.actions[game.descended :]))
+    search.tell(search.add_pending(made), game.reward)

@@ -43,8 +43,7 @@ def _checked(space: Space, name: str, given: Any, way: bool = False) -> Any:
         if not way:
             return given if isinstance(given, Proposal) else leaf
         found = given if isinstance(given, Proposal) else Proposal(leaf, tuple(space.actions_to(leaf)))
-        reached = space.replayed(found.actions)
-        if reached is None or not space.same(reached, leaf):
+        if not space.leads(found.actions, leaf):
             raise ProblemError(f"the problem's actions do not lead to {leaf!r}")
         return found
     except (DagSearchError, ValueError) as error:

@@ -18,8 +18,6 @@ from dagsearch.space.walks import Path, Walk, random_path, shape_rng, step_by_st
 # Number of random walks. Where paths are long there are fewer of them, with about this number of states in
 # all: each level is then like the next.
 _WALKS, _FEWEST_WALKS, _MOST_STATES = 64, 8, 8192
-# A problem with at most this many states is enumerated.
-_FEW_STATES = 2000
 # All leaves are compared by their codes if there are at most this many.
 _FEW_LEAVES = 5000
 # Number of random leaves that are tried until one is allowed: from the root, and below other states.
@@ -184,21 +182,6 @@ class Space:
     # Leaves --------------------------------------------------------------------------------------------
 
     @cached_property
-    def few_leaves(self) -> list[State]:
-        """Every leaf of a problem with few states; an empty list if there are too many states."""
-        problem, states = self.problem, [self.problem.root()]
-        known = {self.key(states[0])}
-        for state in states:  # which grows meanwhile
-            for action in problem.actions(state):
-                child = problem.step(state, action)
-                if (key := self.key(child)) not in known:
-                    known.add(key)
-                    states.append(child)
-            if len(states) > _FEW_STATES:
-                return []
-        return [state for state in states if len(problem.actions(state)) == 0 and self.allows(state)]
-
-    @cached_property
     def coding(self) -> Coding | None:
         """Places and options of the states, declared by the problem or found on its walks, if any."""
         problem: Any = self.problem
@@ -222,7 +205,6 @@ class Space:
         """The leaf as it is known once it was evaluated; places and options may have grown."""
         if self.by_run is None:
             return leaf
-        self.__dict__.pop("few_leaves", None)
         return self.by_run.learn(leaf, failed)
 
     def failed(self, error: BaseException) -> State | None:
@@ -278,6 +260,11 @@ class Space:
             state = problem.step(state, action)
         return state if len(problem.actions(state)) == 0 and self.allows(state) else None
 
+    def leads(self, actions: Sequence[Action], leaf: State) -> bool:
+        """Whether actions lead from the root to a leaf."""
+        reached = self.replayed(actions)
+        return reached is not None and self.same(reached, leaf)
+
     def actions_to(self, leaf: State) -> list[Action]:
         """Actions from the root to a leaf that is known without them.
 
@@ -288,7 +275,7 @@ class Space:
         if self.coding is not None:
             with suppress(ProblemError, TypeError):  # the walks may not have found everything
                 actions = list(self.coding.path_to(leaf))
-                if (reached := self.replayed(actions)) is not None and self.same(reached, leaf):
+                if self.leads(actions, leaf):
                     return actions
         raise ProblemError(
             f"the path to {leaf!r} is not known: give {type(self.problem).__name__} path_to(leaf), or pass "

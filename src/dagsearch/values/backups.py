@@ -33,11 +33,11 @@ from dagsearch.values.graph import GraphArrays
 class Backup(Protocol):
     """Updates the values of all nodes."""
 
-    def back_up(self, explored: Explored, episodes: Sequence[Episode]) -> None:
-        """Write ``graph.v_mean`` and ``graph.v_var``; ``episodes`` are new since the last call.
+    def learn(self, explored: Explored, episodes: Sequence[Episode]) -> None:
+        """Take new rewards, on which the scores have been conditioned already; nothing by default."""
 
-        The scores have been conditioned on them already.
-        """
+    def back_up(self, explored: Explored) -> None:
+        """Write ``graph.v_mean`` and ``graph.v_var``."""
 
 
 @compiled
@@ -153,7 +153,7 @@ class MomentMatching(Configured, Backup):
     def __init__(self, prior: Sequence[float] | None = None) -> None:
         self.prior = checked_prior(prior)
 
-    def back_up(self, explored: Explored, episodes: Sequence[Episode] = ()) -> None:
+    def back_up(self, explored: Explored) -> None:
         """Write ``graph.v_mean`` and ``graph.v_var``."""
         _run(explored, False, self.prior)
 
@@ -165,6 +165,6 @@ class Softmax(Configured, Backup):
     exponentials exp(−(μ_max − μ_i)/σ_i). MIN nodes use the mirror image.
     """
 
-    def back_up(self, explored: Explored, episodes: Sequence[Episode] = ()) -> None:
+    def back_up(self, explored: Explored) -> None:
         """Write ``graph.v_mean`` and ``graph.v_var``."""
         _run(explored, True, (0.0, math.inf))

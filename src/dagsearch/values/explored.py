@@ -38,7 +38,6 @@ class Explored(Index):
         self._increments = self._given = increments
         self._stale = True
         self._made: dict[int, Children] = {}  # descents come to the same nodes again and again
-        self._episodes: list[Episode] = []  # that the back-up does not know yet
         self.root = self.node(self.problem.root())
         self.graph.level[self.root] = 0
 
@@ -75,15 +74,14 @@ class Explored(Index):
         Scores are refreshed now rather than when they are read: reading values must not change the run.
         """
         self.scores.refresh()
+        self.backup.learn(self, episodes)
         self._stale = True
-        self._episodes += episodes
 
     def current(self) -> "Explored":
         """The explored DAG with all scores and values up to date."""
         if self._stale:
-            episodes, self._episodes = self._episodes, []
             self.scores.refresh()
-            self.backup.back_up(self, episodes)
+            self.backup.back_up(self)
             self._stale = False
         return self
 
@@ -138,21 +136,6 @@ class Explored(Index):
                 delta = self.increments.at(int(graph.level[child]))
                 graph.v_mean[child] += delta.mean
                 graph.v_var[child] += delta.variance
-
-    def complete(self) -> None:
-        """Add the states of a small problem that no descent came to, so that its values are exact."""
-        # Of a game only MAX's turn at the root may be known so far.
-        if self.space.has_players or not self.space.few_leaves:
-            return
-        graph, found, known = self.graph, [self.root], {self.root}
-        for node in found:  # which grows meanwhile
-            linked, made = graph.edge_action[graph.edges(node)].tolist(), self.children(node)
-            for action in set(range(len(made.actions))).difference(linked):
-                self.enter(node, made, action)
-                self._stale = True
-            fresh = set(graph.children(node).tolist()) - known
-            known |= fresh
-            found += sorted(fresh)
 
     def reopen(self, leaves: Sequence[int]) -> None:
         """Let leaves be evaluated again. All inner nodes are reopened; descents close them again."""

@@ -40,7 +40,11 @@ class WithProofs(Backup):
         self.lowest, self.highest = float(lowest), float(highest)
         self._seen = 0
 
-    def back_up(self, explored: Explored, episodes: Sequence[Episode] = ()) -> None:
+    def learn(self, explored: Explored, episodes: Sequence[Episode]) -> None:
+        """Let the other back-up learn."""
+        self.backup.learn(explored, episodes)
+
+    def back_up(self, explored: Explored) -> None:
         """Write ``graph.lower`` and ``graph.upper``, close what is proven, then back up the values."""
         graph = explored.graph
         for node in range(self._seen, len(graph)):
@@ -50,7 +54,7 @@ class WithProofs(Backup):
         self._seen = len(graph)
         _bounds_pass(graph.deepest_first(), graph.arrays, self.lowest, self.highest)
         graph.closed[: len(graph)] |= graph.lower[: len(graph)] == graph.upper[: len(graph)]
-        self.backup.back_up(explored, episodes)
+        self.backup.back_up(explored)
 
     def __repr__(self) -> str:
         return f"WithProofs({self.backup!r}, {self.lowest}, {self.highest})"
