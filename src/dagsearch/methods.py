@@ -5,7 +5,6 @@ from typing import Any
 
 from dagsearch._internal.checks import is_whole
 from dagsearch._internal.texts import shown
-from dagsearch._internal.threads import one_thread
 from dagsearch.covariances import Covariance, Nearness, Overlap, SetKernel, Views, check_covariance
 from dagsearch.covariances.base import as_covariance
 from dagsearch.errors import ProblemError
@@ -49,7 +48,6 @@ def default_initial(budget: int) -> int:
     return min(budget, INITIAL, max(2, budget // 5))
 
 
-@one_thread()
 def default_parts(
     problem: Problem | Space,
     covariance: Covariance | None = None,
@@ -84,7 +82,6 @@ def default_parts(
     }
 
 
-@one_thread()
 def paper_parts(
     problem: Problem | Space,
     c: float | None = None,
@@ -181,16 +178,7 @@ def check_parts(
             f"a descent needs to know the choices before it makes them, and {type(space.problem).__name__} "
             "shows them only when it is run: state them as problems.Choices, or use Search.default"
         )
-    else:
-        policy = portfolio.descent.policy
-        reads: Any = getattr(policy, "reads", None)  # a user's own policy may not have it
-        if reads is not None and reads is not backup:  # the search would never update it
-            raise ValueError(
-                f"{policy!r} reads {reads!r}, but the back-up of the search is {backup!r}: "
-                "give the same object to both"
-            )
     # Overlaps are valid by construction. Others are refused before any reward is paid for.
     if scores.covariance is not None and not isinstance(scores.covariance, Overlap):
         states = {space.key(state): state for state in (space.problem.root(), *space.random_leaves)}
-        with one_thread():
-            check_covariance(scores.covariance, list(states.values()))
+        check_covariance(scores.covariance, list(states.values()))

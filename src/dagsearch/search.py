@@ -87,6 +87,7 @@ class Search(Session[Proposal]):
         Name of the run in the database; by default the database has one run.
     """
 
+    @one_thread()
     def __init__(
         self,
         problem: Problem | Space,
@@ -120,8 +121,7 @@ class Search(Session[Proposal]):
         self._failed: set[int] = set()  # rows of leaves that will not be evaluated
         self.log_with(Log())
         if self.explored is not None:
-            with one_thread():
-                self.explored.current()
+            self.explored.current()
         wiring.attach(self, storage, name, "Search", {})
 
     # Asking and telling ----------------------------------------------------------------------------
@@ -316,7 +316,7 @@ class Search(Session[Proposal]):
             )
 
     def _asked(self, evaluated: Proposal | State, leaf: State) -> tuple[Proposal | None, int | None]:
-        """The proposal that was evaluated, if its actions lead to its leaf, and the place of a pending one."""
+        """The proposal that was evaluated, if its actions lead to its leaf; the place of a pending one."""
         if not isinstance(evaluated, Proposal):
             return None, self.data.find(leaf)
         place = self.data.find(evaluated.leaf, evaluated)
@@ -450,6 +450,7 @@ class Search(Session[Proposal]):
     # Methods -----------------------------------------------------------------------------------------
 
     @classmethod
+    @one_thread()
     def paper(
         cls,
         problem: Problem,
@@ -511,6 +512,7 @@ class Search(Session[Proposal]):
         return search
 
     @classmethod
+    @one_thread()
     def default(
         cls,
         problem: Problem,

@@ -1,16 +1,14 @@
 """Checks of a user's problem before it is searched."""
 
-import traceback
 import warnings
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
 
-from dagsearch._internal.texts import described
 from dagsearch.costly.edges import Edges
 from dagsearch.costly.edges import checked_step as checked_costly_step
-from dagsearch.errors import DagSearchError, ProblemError
+from dagsearch.errors import ProblemError
 from dagsearch.posterior.units import checked_reward
 from dagsearch.problem import Problem, State, check_members, has_costly_steps
 from dagsearch.space import Space
@@ -30,7 +28,7 @@ def check_problem(
     rewards: int = 1,
     seed: int | np.random.Generator | None = 0,
 ) -> None:
-    """Walk random paths of a problem and report in plain words everything that would break a search.
+    """Walk random paths of a problem and say in plain words what would break a search.
 
     It finds missing methods; states that are unhashable, compare by identity or change; actions or
     steps that change from call to call; cycles and paths without an end; players other than MAX and MIN, and
@@ -55,8 +53,8 @@ def check_problem(
 
     Raises
     ------
-    ProblemError
-        With the first mistake that each check has found.
+    ProblemError or RewardError
+        With the first mistake. What the problem's methods raise is not caught.
 
     Warns
     -----
@@ -71,38 +69,19 @@ def check_problem(
     check_members(problem, costly=has_costly_steps(problem))
     rng = np.random.default_rng(seed)
     if has_costly_steps(problem):
-        _report(problem, lambda: _take_steps(problem, rewards, rng))
-        return
-    space, paths = Space(problem), list[list[State]]()
-    _report(
-        problem,
-        lambda: _walk(space, walks, longest, rng, paths),
-        lambda: _check_random_leaves(space, rng, paths),
-        lambda: _check_added_items(space, rng, paths),
-        lambda: _check_rewards(space, rewards, paths),
-    )
-    _warn_if_incomparable(space)
+        return _take_steps(problem, rewards, rng)
+    space = Space(problem)
+    paths = _walks(space, walks, longest, rng)
+    _check_random_leaves(space, rng, paths)
+    _check_added_items(space, rng, paths)
+    for leaf in [path[-1] for path in paths if space.allows(path[-1])][:rewards]:
+        checked_reward(problem.reward(leaf), leaf)
+    return _warn_if_incomparable(space)
 
 
-def _report(problem: Any, *checks: Callable[[], None]) -> None:
-    """Raise an error with what the checks raise."""
-    findings = []
-    for check in checks:
-        try:
-            check()
-        except DagSearchError as error:
-            findings.append(str(error))
-        except Exception as error:
-            at = traceback.extract_tb(error.__traceback__)[-1]
-            findings.append(f"{at.name} raised {described(error)} (line {at.lineno} of {at.filename})")
-    if findings:
-        shown = "\n".join(f"- {finding}" for finding in findings)
-        raise ProblemError(f"{type(problem).__name__} cannot be searched; correct this first:\n{shown}")
-
-
-def _walk(space: Space, walks: int, longest: int, rng: np.random.Generator, paths: list[list[State]]) -> None:
-    """Walk random paths, and add those that reach a leaf to ``paths``."""
-    offered: dict[Hashable, tuple[list[str], int]] = {}
+def _walks(space: Space, walks: int, longest: int, rng: np.random.Generator) -> list[list[State]]:
+    """The states on random paths from the root to leaves."""
+    offered, paths = dict[Hashable, tuple[list[str], int]](), list[list[State]]()
     for _ in range(walks):
         state, path = space.problem.root(), dict[Hashable, State]()
         while (key := space.key(state)) not in path:
@@ -122,6 +101,7 @@ def _walk(space: Space, walks: int, longest: int, rng: np.random.Generator, path
             state = checked_step(space, state, actions[int(rng.integers(len(actions)))])
         else:
             raise ProblemError(f"cycle: a path leads from the state {state!r} back to it")
+    return paths
 
 
 def _check_random_leaves(space: Space, rng: np.random.Generator, paths: Sequence[Sequence[State]]) -> None:
@@ -165,12 +145,6 @@ def _check_added_items(space: Space, rng: np.random.Generator, paths: Sequence[S
                 f"sibling {children[leaves.index(False)]!r} is not; a problem with added_items must have "
                 "children that are all leaves, or none: leave added_items out"
             )
-
-
-def _check_rewards(space: Space, count: int, paths: Sequence[Sequence[State]]) -> None:
-    """Evaluate some leaves; raises if one has no finite reward."""
-    for leaf in [path[-1] for path in paths if space.allows(path[-1])][:count]:
-        checked_reward(space.problem.reward(leaf), leaf)
 
 
 def _take_steps(problem: Any, count: int, rng: np.random.Generator) -> None:

@@ -105,7 +105,7 @@ def test_rave_is_the_rule_of_the_appendix():
 def test_rave_knows_what_a_child_earned_by_way_of_other_parents():
     search = baselines.uct_rave(ds.problems.Subsets(4, 3, reward=sum), c1=1e-2, c2=3.0, seed=0)
     explored, policy = search.explored, search.portfolio.descent.policy
-    averages = policy.reads
+    averages = search.explored.backup
     nodes = explored.nodes([frozenset(s) for s in ((), (0,), (1,), (0, 1), (0, 1, 2))])
     for parent, child, action in ((0, 1, 0), (0, 2, 1), (1, 3, 0)):  # and not from {1} to {0, 1}
         explored.link(nodes[parent], [nodes[child]], [action])

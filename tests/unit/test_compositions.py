@@ -3,7 +3,7 @@
 import pytest
 
 import dagsearch as ds
-from dagsearch.baselines import UCB1, Averages, NoScores
+from dagsearch.baselines import NoScores
 from dagsearch.covariances import Overlap
 from dagsearch.posterior import WeightScores
 from dagsearch.proposers import Climb, Descent, Nearby, Portfolio, Random
@@ -36,10 +36,6 @@ REFUSED = {
     "evidence without scores": (
         lambda: parts(scores=NoScores(), evidence=ds.evidence.Evidence()),
         r"Evidence\(.*\) needs .*NoScores has none",
-    ),
-    "averages of another back-up": (
-        lambda: parts(policy=UCB1(Averages(), 1.0)),
-        r"UCB1\(c=1.0\) reads .*, but the back-up of the search is",
     ),
     "no proposers": (lambda: parts(proposers=[]), "at least one proposer"),
 }

@@ -5,7 +5,6 @@ Python orders a set by the hashes of its elements, and those of text are differe
 
 from collections.abc import Hashable, Iterable
 from dataclasses import fields, is_dataclass
-from enum import Enum
 from typing import Any
 
 
@@ -23,12 +22,8 @@ _SORTABLE = ({int}, {str})
 
 def _key(item: Any) -> tuple[Any, ...]:
     """Sorts items of any kinds: by kind, then by what they are made of."""
-    if isinstance(item, Enum):
-        return type(item).__qualname__, item.name
     if isinstance(item, (int, float)):
         return "", item
-    if isinstance(item, (str, bytes)):
-        return type(item).__name__, item
     if isinstance(item, tuple):
         return "tuple", *map(_key, item)
     if isinstance(item, frozenset):

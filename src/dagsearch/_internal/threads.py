@@ -1,10 +1,10 @@
 """Linear algebra in a single thread."""
 
-from contextlib import ContextDecorator
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache
 from operator import methodcaller
 from threading import Lock
-from types import TracebackType
 from typing import Any
 
 from threadpoolctl import ThreadpoolController
@@ -35,32 +35,36 @@ def set_threads(library: Any, threads: int) -> None:
         release(force=True)
 
 
-class one_thread(ContextDecorator):  # noqa: N801
+_lock, _before = Lock(), list[int]()  # numbers of threads outside, while there are users
+_users = 0
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
     """Within this context, entered by any number of threads, NumPy and SciPy use one BLAS thread.
 
     A step multiplies many small matrices. More threads would mostly wait for each other, especially where
     several searches share the cores. They would also add numbers in another order, so that the same seed
     would give another run on another machine. The first to enter sets the limit, the last to leave lifts it.
+    It holds in the methods of a search alone: a user's reward has all threads.
     """
+    global _users
+    with _lock:
+        _users += 1
+        if _users == 1:
+            _before[:] = map(_threads_of, libraries())
+            _limit([1] * len(_before))
+    try:
+        yield
+    finally:
+        with _lock:
+            _users -= 1
+            if _users == 0:
+                _limit(_before)
 
-    _lock, _users = Lock(), 0
-    _before: list[int] = []  # number of threads of each library outside  # noqa: RUF012
 
-    def __enter__(self) -> None:
-        with one_thread._lock:
-            one_thread._users += 1
-            if one_thread._users == 1:
-                one_thread._before = list(map(_threads_of, libraries()))
-                for library, threads in zip(libraries(), one_thread._before, strict=True):
-                    if threads != 1:
-                        set_threads(library, 1)
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        with one_thread._lock:
-            one_thread._users -= 1
-            if one_thread._users == 0:
-                for library, threads in zip(libraries(), one_thread._before, strict=True):
-                    if threads != 1:
-                        set_threads(library, threads)
+def _limit(threads: Sequence[int]) -> None:
+    """Set the number of threads of every library that has another one."""
+    for library, wanted, before in zip(libraries(), threads, _before, strict=True):
+        if before != 1:
+            set_threads(library, wanted)

@@ -133,7 +133,7 @@ def grave(
     averages = MoveAverages(moves, numbers)
     backup = WithProofs(averages, *rewards)
     expansion = ChildAndLeaves() if look_ahead else OneChild()
-    descent = Descent(Grave(averages, backup, ref, bias), RandomGame(), expansion)
+    descent = Descent(Grave(averages, ref, bias), RandomGame(), expansion)
     return Search(problem, scores=NoScores(), proposers=descent, backup=backup, seed=seed)
 
 

@@ -68,6 +68,9 @@ class Averages(Backup):
             graph.v_mean[nodes] = self.mean[nodes]
             graph.v_var[nodes] = self._squares[nodes] / self.count[nodes] ** 2
 
+    def back_up(self, explored: Explored) -> None:
+        """Do nothing: rewards have changed the values already."""
+
     def _credit(self, nodes: IntArray, reward: float) -> None:
         """Update the statistics of different nodes with a reward (Welford's method)."""
         self.count[nodes] += 1.0
@@ -111,7 +114,7 @@ class UCB1(Policy):
     """
 
     def __init__(self, averages: Averages, c: float) -> None:
-        self._averages = self.reads = averages
+        self._averages = averages
         self.c = checked_constant("c", c)
 
     def rate(self, options: Options) -> FloatArray:

@@ -27,7 +27,6 @@ from dagsearch.posterior.units import Episode
 from dagsearch.problem import State
 from dagsearch.proposers.expansions import Options
 from dagsearch.proposers.policies import Policy
-from dagsearch.values.backups import Backup
 from dagsearch.values.explored import Explored
 
 
@@ -100,8 +99,6 @@ class Grave(Policy):
     ----------
     averages : MoveAverages
         Keeps the statistics.
-    backup : Backup
-        The back-up of the search: the averages, or one around them.
     ref : float
         Number of rewards that a node must exceed for its own statistics of moves to be used; with 0 they
         always are.
@@ -109,8 +106,8 @@ class Grave(Policy):
         The larger, the sooner a move's own mean prevails.
     """
 
-    def __init__(self, averages: MoveAverages, backup: Backup, ref: float, bias: float) -> None:
-        self._averages, self.reads = averages, backup
+    def __init__(self, averages: MoveAverages, ref: float, bias: float) -> None:
+        self._averages = averages
         self.ref, self.bias = checked_constant("ref", ref), checked_constant("bias", bias)
         self._reference = 0
 

@@ -113,7 +113,7 @@ class Rave(Policy):
         for name, constant in (("c1", c1), ("c2", c2), ("c3", c3)):
             if not is_finite(constant) or constant <= 0.0:
                 raise ValueError(f"{name} must be finite and positive, got {constant!r}")
-        self._averages = self.reads = averages
+        self._averages = averages
         self._added_items = added_items
         self.c1, self.c2, self.c3 = float(c1), float(c2), float(c3)
 

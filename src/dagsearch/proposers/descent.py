@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from contextlib import suppress
 
 import numpy as np
 
@@ -13,15 +12,13 @@ from dagsearch.problem import Action
 from dagsearch.proposers.base import View
 from dagsearch.proposers.expansions import Expansion, Options
 from dagsearch.proposers.policies import Policy
-from dagsearch.proposers.remaining import Undecided
 from dagsearch.proposers.rollouts import Rollout, Uniform
 from dagsearch.results import Proposal
 from dagsearch.space.walks import Walk
 from dagsearch.values.explored import Explored
 
-# Number of descents in one proposal after which it is looked up exactly which leaves are left below them,
-# and after which any leaf that is left will do.
-_PATIENCE, _MOST_DESCENTS = 8, 64
+# Number of descents in one proposal after which any leaf that is left will do.
+_PATIENCE = 8
 # Ratings that differ by less than this share are equal: rounding errors must not choose.
 _ROUNDING = 1e-9
 # Instead of an option.
@@ -51,8 +48,10 @@ class Descent:
             path, actions = self._descend(view, rng)
             self.expansion.expand(explored, path[-1])
             end, descents = self._roll_out(view, path[-1], rng), descents + 1
-            if end is None and descents > _PATIENCE:
-                path, actions, end = self._look_for_leaf(view, path, actions, descents, rng)
+            # Not in a game: its values follow from all positions, so these must be in the DAG.
+            if end is None and descents > _PATIENCE and not explored.graph.adversarial:
+                path, actions = [explored.root], []
+                end = Uniform().finish(explored, explored.problem.root(), rng) or view.remaining.anywhere()
             if end is not None:
                 return explored.visited(path, actions, end)
             explored.deadline.check()
@@ -75,22 +74,6 @@ class Descent:
         if view.posterior.informed:
             end = self.rollout.finish(view.explored, state, rng)
         return end if end is not None else Uniform().finish(view.explored, state, rng)
-
-    def _look_for_leaf(
-        self, view: View, path: list[int], actions: list[Action], descents: int, rng: np.random.Generator
-    ) -> tuple[list[int], list[Action], Walk | None]:
-        """An open leaf below the end of a path or, if that takes too long, anywhere; with the path to there.
-
-        Not in a game: its values follow from all positions, so these must be in the DAG.
-        """
-        explored = view.explored
-        if explored.graph.adversarial:
-            return path, actions, None
-        if descents <= _MOST_DESCENTS:
-            with suppress(Undecided):
-                return path, actions, view.remaining.below(path)
-        end = Uniform().finish(explored, explored.problem.root(), rng)
-        return [explored.root], [], end or view.remaining.anywhere()
 
     def __repr__(self) -> str:
         return f"Descent({self.policy!r}, {self.rollout!r}, {self.expansion!r})"

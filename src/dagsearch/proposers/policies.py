@@ -9,7 +9,6 @@ from dagsearch._internal.checks import checked_constant
 from dagsearch._internal.parts import Configured
 from dagsearch._internal.typing import FloatArray
 from dagsearch.proposers.expansions import Options
-from dagsearch.values.backups import Backup
 
 
 class Policy(Protocol):
@@ -18,9 +17,6 @@ class Policy(Protocol):
     Options show every value as the player who decides sees it, so that a rule knows nothing of MIN: the
     largest number is best at either turn.
     """
-
-    reads: Backup | None = None
-    """The back-up whose results the policy reads, which must be the search's own; by default any will do."""
 
     def rate(self, options: Options) -> FloatArray:
         """One number per option: how urgent it is to try."""

@@ -3,12 +3,10 @@
 A descent that ends above closed leaves adds a node and tries again. Where few leaves are left below many
 states, as in the subsets of all features but one, that would walk through all of these states. Here they are
 not added to the DAG: all leaves are listed by the problem's coding if they are few, or found by depth-first
-search. In a tree that takes a time proportional to the number of closed leaves, in a DAG one proportional to
-the number of states above them, so it is limited below single nodes.
+search.
 """
 
-from collections.abc import Hashable, Sequence
-from contextlib import suppress
+from collections.abc import Hashable
 from functools import cached_property
 
 from dagsearch.errors import ProblemError
@@ -16,18 +14,12 @@ from dagsearch.posterior.index import Index
 from dagsearch.problem import Action, State
 from dagsearch.space.walks import Walk
 
-# Most states that are looked at below the nodes of one path.
-_MOST_STATES = 2_000
 # Number of states between two looks at the clock.
 _POLLED = 256
 
 
-class Undecided(Exception):
-    """There are too many states to say whether a leaf is left below a node."""
-
-
 class Remaining:
-    """Finds leaves that are left, and closes nodes below which there is none.
+    """Finds leaves that are left.
 
     Parameters
     ----------
@@ -42,24 +34,6 @@ class Remaining:
         self._finished: set[Hashable] = set()
         self._reopenings = 0
 
-    def below(self, path: Sequence[int]) -> Walk | None:
-        """An open leaf below the last node of a path down the explored DAG.
-
-        If there is none, ``None`` is returned. The node is then closed, and so are the nodes before it below
-        which there is none. Raises :class:`Undecided` if there are too many states below the last node.
-        """
-        table, finished = self._index.table, set[Hashable]()
-        found = self._first_open(table.states[path[-1]], finished, _MOST_STATES)
-        if found is not None:
-            return found
-        table.closed[path[-1]] = True
-        with suppress(Undecided):
-            for node in reversed(path[:-1]):
-                if self._first_open(table.states[node], finished, _MOST_STATES) is not None:
-                    break
-                table.closed[node] = True
-        return None
-
     def anywhere(self) -> Walk | None:
         """An open leaf below the root; ``None`` if there is none."""
         root = self._index.problem.root()
@@ -68,7 +42,7 @@ class Remaining:
         if self._reopenings != self._index.reopenings:
             self._reopenings, self._finished = self._index.reopenings, set()
         if self._listed is None:
-            found = self._first_open(root, self._finished, None)
+            found = self._first_open(root)
         else:
             leaf = next((leaf for leaf in self._listed if not self._index.is_closed(leaf)), None)
             found = None if leaf is None else (leaf, self._index.space.actions_to(leaf))
@@ -86,9 +60,10 @@ class Remaining:
         rows = space.few_codes
         return None if coding is None or rows is None else list(map(coding.leaf_of, rows))
 
-    def _first_open(self, start: State, finished: set[Hashable], most: int | None) -> Walk | None:
-        """The first open leaf below a state, depth first; adds keys of states without one to ``finished``."""
+    def _first_open(self, start: State) -> Walk | None:
+        """The first open leaf below a state, depth first."""
         problem, table, key_of = self._index.problem, self._index.table, self._index.key
+        finished = self._finished
         if len(problem.actions(start)) == 0:
             return None if self._index.is_closed(start) else (start, [])
         stack = [(key_of(start), start, iter(problem.actions(start)))]
@@ -107,8 +82,6 @@ class Remaining:
                         continue
                     return child, [*taken, action]
                 looked_at += 1
-                if most is not None and looked_at >= most:
-                    raise Undecided
                 if looked_at % _POLLED == 0:
                     self._index.deadline.check()
                 stack.append((key, child, iter(below)))

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dagsearch._internal.threads import one_thread
 from dagsearch.errors import StorageError
 from dagsearch.problem import Problem, has_costly_steps
 from dagsearch.space import Space
@@ -37,7 +36,6 @@ _LEAVES = 8
 _DIGEST = re.compile(r"\b[0-9a-f]{16,}\b")
 
 
-@one_thread()  # as in the run itself
 def attach(
     search: "Search", storage: Storage | None, name: str | None, made_by: str, arguments: Mapping[str, Any]
 ) -> None:
@@ -91,7 +89,6 @@ def has_begun(storage: Storage, name: str | None = None) -> bool:
         return database.find(name) is not None
 
 
-@one_thread()
 def resume(
     kind: type["Search"], storage: Storage, problem: Problem, name: str | None, given: Mapping[str, Any]
 ) -> "Search":

@@ -35,6 +35,7 @@ class Backup(Protocol):
 
     def learn(self, explored: Explored, episodes: Sequence[Episode]) -> None:
         """Take new rewards, on which the scores have been conditioned already; nothing by default."""
+        return
 
     def back_up(self, explored: Explored) -> None:
         """Write ``graph.v_mean`` and ``graph.v_var``."""
