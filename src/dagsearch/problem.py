@@ -203,7 +203,7 @@ class Children:
     def __init__(self, problem: Problem, parent: State, actions: Sequence[Action]) -> None:
         self.problem, self.parent, self.actions = problem, parent, actions
         self.added: tuple[Any, Any] | None = None
-        """What the covariance keeps of the features that the children add: its index, and the rows."""
+        """A covariance, and the features that the children add under it."""
 
     @cached_property
     def states(self) -> list[State]:

@@ -179,10 +179,11 @@ class Overlap(Covariance):
         """Features that each child adds to its parent's; ``None`` if all its features are as cheap."""
         if self._added_items is None:
             return None
-        if children.added is None or children.added[0] is not self._index:
+        if children.added is None or children.added[0] is not self:
             added = self._added_items(children.parent, children.actions)
-            children.added = self._index, self._rows([list(in_order(items)) for items in added])
-        return self._scaled(children.added[1])
+            rows = self._rows([items if len(items) < 2 else list(in_order(items)) for items in added])
+            children.added = self, self._scaled(rows)
+        return children.added[1]
 
     def _rows(self, items_by_row: Sequence[Collection[Hashable]]) -> SparseRows:
         starts = np.zeros(len(items_by_row) + 1, dtype=np.int64)

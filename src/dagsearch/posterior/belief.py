@@ -26,6 +26,14 @@ class Weights(NamedTuple):
     """U, shape ``(b, d)``."""
 
 
+class Step(NamedTuple):
+    """What a reward changes: m += gain q, S −= uuᵀ with u = shrink q."""
+
+    q: FloatArray
+    gain: float
+    shrink: float
+
+
 class WeightBelief:
     """m, S and U of a growing number of weights."""
 
@@ -60,16 +68,18 @@ class WeightBelief:
 
     def learn(
         self, columns: IntArray, values: FloatArray, precision: float, information: float, fantasy: bool
-    ) -> None:
+    ) -> Step:
         """Add precision δ and information h on φ·w; a fantasy moves no mean, not even by rounding."""
         q, expected, s = gain_vector(columns, values, self.arrays)
-        if not fantasy:
-            self._mean[: self.dimension] += q * (information - precision * expected) / (1.0 + precision * s)
-        u = math.sqrt(precision / (1.0 + precision * s)) * q
+        gain = 0.0 if fantasy else (information - precision * expected) / (1.0 + precision * s)
+        step = Step(q, gain, math.sqrt(precision / (1.0 + precision * s)))
+        self._mean[: self.dimension] += step.gain * q
+        u = step.shrink * q
         self._recent = grown(self._recent, self._aside + 1, self.dimension)
         self._recent[self._aside, : self.dimension] = u
         self._aside += 1
         self.variance[: self.dimension] -= u * u
+        return step
 
     def absorb(self, least: int) -> None:
         """Subtract UᵀU from S, if U has at least ``least`` rows."""
@@ -143,6 +153,19 @@ def project(rows: SparseRows, wanted: IntArray, weights: Weights) -> tuple[Float
     for i in range(wanted.size):
         mean[i], var[i] = _linear_belief(rows, wanted[i], weights)
     return mean, var
+
+
+@compiled
+def advance(rows: SparseRows, step: Step, means: FloatArray, variances: FloatArray) -> None:
+    """Let φ·m and the variance of φ·w of all rows follow a step."""
+    starts, columns, values = rows
+    q, gain, shrink = step
+    for i in range(starts.size - 1):
+        across = 0.0
+        for e in range(starts[i], starts[i + 1]):
+            across += values[e] * q[columns[e]]
+        means[i] += gain * across
+        variances[i] = max(variances[i] - (shrink * across) ** 2, 0.0)
 
 
 @compiled

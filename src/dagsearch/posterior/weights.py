@@ -39,7 +39,7 @@ from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.covariances import Overlap
 from dagsearch.covariances.rows import SparseRows
 from dagsearch.posterior.base import JointScores, MeanFunction, SharedBelief, prior_means
-from dagsearch.posterior.belief import WeightBelief, project, project_added
+from dagsearch.posterior.belief import Step, WeightBelief, advance, project, project_added
 from dagsearch.problem import Children, State
 
 # Number of features from which rows of rewards are kept aside, and how many of them.
@@ -61,8 +61,12 @@ class LinearScores(JointScores):
 
     def _learn(self, node: int, reward: float, variance: float, fantasy: bool = False) -> None:
         columns, values, private = self._row(node)
-        self._belief.learn(columns, values, *self._merge(node, reward, variance, private), fantasy)
+        step = self._belief.learn(columns, values, *self._merge(node, reward, variance, private), fantasy)
+        self._follow(step)
         self._stale = True
+
+    def _follow(self, step: Step) -> None:
+        """Bring what is known of nodes up to date with a step of the belief."""
 
     def _fantasise(self, nodes: Sequence[int]) -> None:
         self._belief = self._belief.copied()
@@ -92,6 +96,7 @@ class WeightScores(LinearScores):
         self._starts = np.zeros(1, dtype=np.int64)
         self._columns = np.zeros(0, dtype=np.int64)
         self._values = np.zeros(0)
+        self._linear = np.zeros((2, 0))  # φ·m and φᵀSφ of all nodes, with room for more
 
     def track(self, states: Sequence[State]) -> None:
         rows = self._features(states)
@@ -102,7 +107,8 @@ class WeightScores(LinearScores):
         self._columns, self._values = grown(self._columns, total), grown(self._values, total)
         self._starts[new.start + 1 : new.stop + 1] = old + rows.starts[1:]
         self._columns[old:total], self._values[old:total] = rows.columns, rows.values
-        mean, var = project(rows, np.arange(len(states)), self._belief.arrays)
+        self._linear = grown(self._linear, 2, new.stop)
+        self._linear[:, new] = mean, var = project(rows, np.arange(len(states)), self._belief.arrays)
         self._mean[new], self._variance[new] = self._prior[new] + mean, var + self.covariance.private
 
     def _features(self, states: Sequence[State]) -> SparseRows:
@@ -127,7 +133,8 @@ class WeightScores(LinearScores):
             mean += prior_means(self.prior_mean, children.states)
         else:
             mean += self.prior_mean
-        return mean, var + self.covariance.private
+        var += self.covariance.private
+        return mean, var
 
     def _joint(self, nodes: IntArray, states: Sequence[State]) -> SharedBelief:
         fresh = self._features(states)
@@ -148,5 +155,12 @@ class WeightScores(LinearScores):
         return SparseRows(self._starts[: self._nodes + 1], self._columns, self._values)
 
     def _node_moments(self, nodes: IntArray) -> tuple[FloatArray, FloatArray]:
-        linear = project(self._tracked, nodes, self._belief.arrays)
-        return self._with_offsets(nodes, *linear, self.covariance.private)
+        mean, variance = self._linear[:, nodes]
+        return self._with_offsets(nodes, mean, variance, self.covariance.private)
+
+    def _follow(self, step: Step) -> None:
+        advance(self._tracked, step, *self._linear)
+
+    def _fantasise(self, nodes: Sequence[int]) -> None:
+        self._linear = self._linear.copy()
+        super()._fantasise(nodes)

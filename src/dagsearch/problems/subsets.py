@@ -1,7 +1,7 @@
 """Find the best subset: k of n items, or any number of them within a range."""
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from itertools import chain, filterfalse
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -85,7 +85,7 @@ class Subsets(ListedProblem):
         """The names of the items; ``None`` if they are numbers."""
         self.n: int = len(self.labels) if self.labels is not None else int(n)  # type: ignore[arg-type]
         """Number of items."""
-        items = range(self.n) if self.labels is None else self.labels
+        items = tuple(range(self.n)) if self.labels is None else self.labels
         super().__init__(items, "a complete subset", reward, allowed)
         self.sizes = _checked_sizes(k, self.n)
         """The numbers of items that a leaf can have."""
@@ -113,7 +113,10 @@ class Subsets(ListedProblem):
             state = state.chosen
         elif self._sized or len(state) >= self.k:
             return []
-        return list(filterfalse(state.__contains__, self._items))
+        left = list(self._items)
+        for number in reversed(self._numbers(state)):
+            del left[number]
+        return left
 
     def step(self, state: Partial | Subset, action: Any) -> Partial | Subset:
         """The state with the size decided, or with one more item."""
@@ -155,7 +158,7 @@ class Subsets(ListedProblem):
         return sorted(map(self._number.__getitem__, _chosen(state)))
 
     @property
-    def added_items(self) -> Callable[[Partial | Subset, Sequence[Any]], list[Subset]] | None:
+    def added_items(self) -> Callable[[Partial | Subset, Sequence[Any]], list[tuple[Any, ...]]] | None:
         """The items that each decision adds; ``None`` if one of the sizes is a leaf at once."""
         return None if self._sized and self.sizes[0] == 0 else _added_by
 
@@ -198,8 +201,8 @@ def _chosen(state: Partial | Subset) -> Subset:
     return state.chosen if isinstance(state, Partial) else state
 
 
-def _added_by(state: Partial | Subset, actions: Sequence[Any]) -> list[Subset]:
-    return [frozenset() if isinstance(action, Size) else frozenset([action]) for action in actions]
+def _added_by(state: Partial | Subset, actions: Sequence[Any]) -> list[tuple[Any, ...]]:
+    return [() if isinstance(action, Size) else (action,) for action in actions]
 
 
 def _names(n: int | Iterable[Hashable]) -> Options | None:

@@ -79,12 +79,13 @@ class Options:
         mean, variance = explored.scores.predict_children(made, self.node)
         delta = explored.increments.at(int(explored.graph.level[self.node]) + 1)
         problem = explored.problem
+        inner: BoolArray | bool
         if explored.space.added_items is None:
             inner = np.array([len(problem.actions(state)) > 0 for state in made.states])
         elif known.size:  # without making all states: all children are leaves, or none is
-            inner = ~graph.terminal[children[known[:1]]]
+            inner = not graph.terminal[children[known[0]]]
         else:
-            inner = np.array([len(problem.actions(problem.step(made.parent, made.actions[0]))) > 0])
+            inner = len(problem.actions(problem.step(made.parent, made.actions[0]))) > 0
         mean, variance = mean + inner * delta.mean, variance + inner * delta.variance
         mean[known], variance[known] = graph.v_mean[children[known]], graph.v_var[children[known]]
         return mean, variance

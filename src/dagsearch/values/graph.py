@@ -110,7 +110,7 @@ class Graph(Numbered):
     def children(self, node: int) -> IntArray:
         """The node's children in the DAG, in order of addition, one entry per edge."""
         child = self.edge_child[self.edges(node)]
-        return np.where(child < 0, ~child, child)
+        return np.maximum(child, ~child)
 
     def link(self, node: int, children: Sequence[int], actions: Sequence[int]) -> list[int]:
         """Add edges from ``node``; afterwards every child is at least one level below it.
