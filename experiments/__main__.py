@@ -12,8 +12,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from experiments.harness.curves import summary as means
 from experiments.harness.runner import ExperimentError, Outcome
-from experiments.harness.runner import summary as means
 
 
 class Experiment(NamedTuple):
@@ -30,7 +30,7 @@ class Experiment(NamedTuple):
 
 
 _NETWORK = ("data", "weights", "device")
-_GAMES = ("games", "player", "against", "simulations", "count", "opening", "seed", "name")
+_SUITE = ("methods", "problems", "seeds", "keep")
 _PAPER = {
     "max": Experiment("paper.maximum:run", "the maximum of three Gaussians"),
     "synthetic": Experiment("paper.synthetic:run", "section 4.1"),
@@ -44,24 +44,17 @@ _PAPER = {
     "references": Experiment("paper.mnist:run_references", "accuracies of known subsets of pixels", _NETWORK),
 }
 _BENCHMARKS = {
-    "digits": Experiment("benchmarks.beyond:digits", "10 of 64 pixels", folder="beyond"),
     "mnist": Experiment("benchmarks.beyond:mnist", "10 of 784 pixels, with '.[mnist]'", _NETWORK, "beyond"),
     "tictactoe": Experiment("benchmarks.beyond:tictactoe", "against a perfect opponent", folder="beyond"),
     "batches": Experiment("benchmarks.beyond:batches", "eight evaluations at once", folder="beyond"),
     "selection": Experiment("benchmarks.selection:run", "selectors on twelve tables", folder="beyond"),
-    "general": Experiment(
-        "general:run", "every kind of choice", ("methods", "problems", "seeds", "keep"), "general"
-    ),
-    "long": Experiment(
-        "long:run", "thousands of evaluations", ("methods", "problems", "seeds", "keep"), "long"
-    ),
+    "general": Experiment("general:run", "every kind of choice", _SUITE, "general"),
+    "noise": Experiment("general.noise:run", "what is recommended under noise", _SUITE, "noise"),
+    "long": Experiment("general.long:run", "thousands of evaluations", _SUITE, "long"),
     "costly": Experiment(
         "costly:run", "costly steps, beside greedy, beams and climbing", ("seeds",), "costly"
     ),
     "grid": Experiment("benchmarks.grid:run", "DAGSearchCV beside other searches", ("scores",), "grid"),
-    "noise": Experiment(
-        "noise:run", "what is recommended where rewards are noisy", ("seeds", "keep"), "noise"
-    ),
     "speed": Experiment("speed:run", "what a step costs, as ratios within one run", folder="speed"),
     "forecast": Experiment(
         "benchmarks.forecast:run", "fits the coefficients of forecasts", folder="forecast"
@@ -69,7 +62,7 @@ _BENCHMARKS = {
     "flow_shop": Experiment("gallery.flow_shop:run", "the gallery's flow shop", folder="gallery"),
     "indexes": Experiment("gallery.indexes:run", "the gallery's indexes", folder="gallery"),
     "passes": Experiment("gallery.passes:run", "the gallery's compiler passes", ("llvm",), "gallery"),
-    "arena": Experiment("arena:run", "players of a game against each other ('.[games]')", _GAMES, "arena"),
+    "arena": Experiment("arena:run", "players of games against each other ('.[games]')", folder="arena"),
 }
 _TRUTH = {
     "search": Experiment("truth.search:run", "intervals of searches, on problems that nothing was fitted on"),
@@ -106,14 +99,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "seeds": {"type": int, "help": "runs of a method on a problem"},
     "keep": {"type": Path, "metavar": "DIR", "help": "take what is not run now from these results"},
     "scores": {"type": Path, "metavar": "DIR", "help": "folder of the grids' scores, made if missing"},
-    "games": {"nargs": "+", "metavar": "GAME", "help": "OpenSpiel's names, such as 'hex(board_size=5)'"},
-    "player": {"help": "who plays: grave-ahead, grave, rave, paper, mcts or mcts-solver"},
-    "against": {"nargs": "+", "help": "against whom, of the same"},
-    "simulations": {"type": int, "help": "roll-outs per move"},
-    "count": {"type": int, "help": "games per opponent"},
-    "opening": {"type": int, "help": "random moves at the start"},
     "seed": {"type": int, "help": "random seed"},
-    "name": {"help": "name of the files"},
     "budget": {"type": int, "help": "number of evaluations"},
     "instance": {"type": int, "choices": range(1, 11), "metavar": "N", "help": "1 to 10: ta001 to ta010"},
     "program": {"help": "what to optimise"},
@@ -128,12 +114,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     chosen: Experiment = COMMANDS[options.command][2][options.name_of_experiment]
     given = {name: getattr(options, name) for name in chosen.takes if getattr(options, name) is not None}
-    module, function = chosen.where.split(":")
+    name, function = chosen.where.split(":")
     out = options.out or Path(COMMANDS[options.command][1], chosen.folder)
     try:
         out.mkdir(parents=True, exist_ok=True)
-        run = getattr(import_module(f"experiments.{module}"), function)
-        outcome: Outcome = run(quick=options.quick, jobs=options.jobs, **given)
+        module = import_module(f"experiments.{name}")
+        outcome: Outcome = getattr(module, function)(quick=options.quick, jobs=options.jobs, **given)
         written = outcome.write(out)
     except (ExperimentError, ModuleNotFoundError, ValueError, OSError) as error:
         print(f"python -m experiments {options.command}: error: {error}", file=sys.stderr)
@@ -141,7 +127,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return 130  # the shell's code for it
-    summary = getattr(import_module(run.__module__), "summary", means)
+    summary = getattr(module, "summary", means)
     print(outcome.shown or summary(outcome))
     print("wrote", *written, sep="\n  ")
     return 0

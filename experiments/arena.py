@@ -1,8 +1,7 @@
-"""Many games between players of the library and OpenSpiel's: run in parallel, scored with intervals.
+"""``python -m experiments benchmark arena``: players of games against each other, scored with intervals.
 
-Players are GRAVE and RAVE with a solver, GRAVE that also sees moves that end the game before it tries them,
-the search of the paper, and OpenSpiel's Monte Carlo tree search without and with its solver. Every opening is
-played twice, with seats exchanged.
+GRAVE and RAVE of the library, and OpenSpiel's Monte Carlo tree search. Every opening is played twice, with
+seats exchanged.
 """
 
 import math
@@ -13,99 +12,81 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dagsearch import baselines
-from dagsearch.games.openspiel import OpenSpielGame, load_pyspiel
+from dagsearch.games.openspiel import load_pyspiel
 from dagsearch.games.players import SearchPlayer
 from dagsearch.search import Search
-from dagsearch.values.backups import MomentMatching
-from dagsearch.values.proofs import WithProofs
 from experiments.harness.markdown import aligned, table
 from experiments.harness.peers import import_peer
-from experiments.harness.runner import Outcome, Row, run_tasks
-
-
-def paper(problem: Any, *, seed: np.random.Generator) -> Search:
-    """The paper's search of a game whose rewards are ±1, with proofs."""
-    backup = WithProofs(MomentMatching(prior=(0.0, 1.0)), *problem.reward_range)
-    return Search.paper(problem, noise=1.0, backup=backup, seed=seed)
-
+from experiments.harness.runner import Outcome, Row, run_rounds
 
 OF_THE_LIBRARY: dict[str, Callable[..., Search]] = {
-    "grave": baselines.grave,
-    "grave-ahead": partial(baselines.grave, look_ahead=True),
-    "paper": paper,
-    "rave": partial(baselines.grave, ref=0.0),
+    "GRAVE": baselines.grave,
+    "RAVE": partial(baselines.grave, ref=0.0),
 }
-PLAYERS = (*OF_THE_LIBRARY, "mcts", "mcts-solver")
+PAIRS = (("GRAVE", "RAVE"), ("GRAVE", "UCT"), ("RAVE", "UCT"))
+"""A player whose score counts, and the opponent."""
+GAMES = {"Hex, 5 × 5": "hex(board_size=5)", "Breakthrough, 5 × 5": "breakthrough(rows=5,columns=5)"}
+"""OpenSpiel's names of the games."""
+COUNT, SIMULATIONS, OPENING, SEED = 40, 100, 2, 401
+"""Games of a pairing; roll-outs per move; random moves at the start, the same for both games of a pair."""
 UCT_C = 2.0**0.5
-"""Exploration constant of OpenSpiel's players."""
+"""Exploration constant of OpenSpiel's player."""
 _Z = 1.96  # quantile of the normal distribution for 95 % intervals
 
 
 class Pairing(NamedTuple):
-    """A game, two players, and the roll-outs of both per move."""
+    """A game and two players."""
 
     game: str
-    """OpenSpiel's name, optionally with parameters, as in ``hex(board_size=5)``."""
+    """OpenSpiel's name, optionally with parameters."""
     player: str
-    """Whose score counts: one of :data:`PLAYERS`."""
+    """Whose score counts: ``GRAVE``, ``RAVE`` or ``UCT``."""
     against: str
     """The opponent."""
-    simulations: int
+    simulations: int = SIMULATIONS
     """Roll-outs per move."""
-    opening: int = 2
-    """Number of random moves at the beginning, the same for both games of a pair."""
-    seed: int = 0
+    seed: int = SEED
     """Seeds openings and players, together with the game's number."""
 
 
-def run(
-    quick: bool = False,
-    jobs: int = 1,
-    games: Sequence[str] = ("connect_four", "hex(board_size=5)"),
-    player: str = "grave-ahead",
-    against: Sequence[str] = ("paper", "mcts-solver"),
-    simulations: int = 100,
-    count: int = 200,
-    opening: int = 2,
-    seed: int = 0,
-    name: str = "arena",
-) -> Outcome:
-    """``count`` games of the player against every opponent in every game."""
-    for unknown in {player, *against} - {*PLAYERS}:
-        raise ValueError(f"there is no player {unknown!r}; there are {', '.join(PLAYERS)}")
-    for game in games:
-        OpenSpielGame(game)  # refuse a bad game now, before other games are played
-    count, simulations = (2, 5) if quick else (count, simulations)
-    pairings = [
-        Pairing(game, player, other, simulations, opening, seed) for game in games for other in against
+def run(quick: bool = False, jobs: int = 1) -> Outcome:
+    """Play all pairings in all games."""
+    count, simulations = (2, 5) if quick else (COUNT, SIMULATIONS)
+    tasks = [
+        (name, Pairing(game, player, against, simulations), number)
+        for name, game in GAMES.items()
+        for player, against in PAIRS
+        for number in range(count)
     ]
-    tasks = [(pairing, number) for pairing in pairings for number in range(count)]
-    rows = run_tasks(play_game, tasks, jobs)
-    about = {"first seed": seed, "player": player, "simulations": simulations, "opening": opening}
-    return Outcome(name, rows, about)
+    rows = run_rounds(_played, tasks, jobs)
+    return Outcome("arena", rows, {"games": GAMES, "simulations": simulations, "opening": OPENING})
 
 
-def play_game(pairing: Pairing, number: int) -> Row:
-    """One game; its number determines the opening and our seat. The row's step is the number of moves."""
+def _played(name: str, pairing: Pairing, number: int) -> list[Row]:
+    """One game; the row's step is the number of roll-outs per move."""
+    named = f"{pairing.player} against {pairing.against}"
+    return [Row(named, name, number, pairing.simulations, score(pairing, number))]
+
+
+def score(pairing: Pairing, number: int) -> float:
+    """The player's score in one game, from 0 to 1; its number determines the opening and the seat."""
     game = load_pyspiel().load_game(pairing.game)
-    state = random_opening(game, pairing.opening, np.random.default_rng([pairing.seed, number // 2]))
+    state = random_opening(game, OPENING, np.random.default_rng([pairing.seed, number // 2]))
     seat = number % 2
     players = [_player(pairing.against, pairing, game, [pairing.seed, number, 2])] * 2
     players[seat] = _player(pairing.player, pairing, game, [pairing.seed, number, 1])
     while not state.is_terminal():
         state.apply_action(int(players[state.current_player()].step(state)))
     least, most = game.min_utility(), game.max_utility()
-    score = float((state.returns()[seat] - least) / (most - least))
-    named = f"{pairing.player} against {pairing.against}"
-    return Row(named, f"{pairing.game}, {pairing.simulations} roll-outs", number, state.move_number(), score)
+    return float((state.returns()[seat] - least) / (most - least))
 
 
 def _player(name: str, pairing: Pairing, game: Any, seed: Sequence[int]) -> Any:
-    """One of :data:`PLAYERS`."""
+    """A player of the library, or OpenSpiel's."""
     if name in OF_THE_LIBRARY:
         return SearchPlayer(OF_THE_LIBRARY[name], pairing.simulations, seed=np.random.default_rng(seed))
     drawn = int(np.random.default_rng(seed).integers(2**32))
-    return openspiels_player(game, pairing.simulations, drawn, solve=name == "mcts-solver")
+    return openspiels_player(game, pairing.simulations, drawn)
 
 
 def openspiels_player(game: Any, simulations: int, seed: int, solve: bool = False) -> Any:
@@ -135,14 +116,20 @@ def interval(scores: Sequence[float]) -> tuple[float, float]:
     return max(0.0, centre - half), min(1.0, centre + half)
 
 
-def summary(outcome: Outcome) -> str:
-    """Score and counts of every pairing, as a table."""
-    found: dict[tuple[str, str], list[float]] = {}
-    for row in outcome.rows:
-        found.setdefault((row.method, row.setting), []).append(row.value)
+def scores_table(rows: Sequence[Row]) -> str:
+    """Score of every pairing with its interval, game by game."""
     lines = []
-    for pairing, scores in found.items():
-        low, high = interval(scores)
-        counts = "/".join(str(scores.count(points)) for points in (1.0, 0.5, 0.0))
-        lines.append([*pairing, f"{np.mean(scores):.3f}", f"{low:.3f}–{high:.3f}", counts])
-    return aligned(table(["players", "game", "score", "95 % interval", "won/drawn/lost"], lines))
+    for game in GAMES:
+        cells = [game]
+        for player, against in PAIRS:
+            named = f"{player} against {against}"
+            found = [row.value for row in rows if (row.setting, row.method) == (game, named)]
+            low, high = interval(found)
+            cells.append(f"{np.mean(found):.2f} ({low:.2f}–{high:.2f})")
+        lines.append(cells)
+    return table(["game", *(f"{player} against {against}" for player, against in PAIRS)], lines)
+
+
+def summary(outcome: Outcome) -> str:
+    """The scores for a terminal."""
+    return aligned(scores_table(outcome.rows))

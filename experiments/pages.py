@@ -5,10 +5,11 @@ Tests check that this would change nothing.
 
 from pathlib import Path
 
-from experiments import costly, long, speed
+from experiments import arena, costly, speed
 from experiments.benchmarks import beyond
 from experiments.benchmarks.selection import standings
 from experiments.gallery import flow_shop, indexes, passes, pipeline
+from experiments.general import long
 from experiments.general import page as general
 from experiments.general.measures import Measures
 from experiments.harness import markdown
@@ -35,6 +36,7 @@ def parts() -> dict[str, str]:
         **beyond.tables(RESULTS / "beyond"),
         "costly": costly.means(_rows("costly/costly")),
         **long.tables(_rows("long/long")),
+        "arena": arena.scores_table(_rows("arena/arena")),
         "standings": standings(_rows("beyond/selection")),
         **flow_shop.tables(_rows("gallery/flow_shop")),
         **indexes.tables(_rows("gallery/indexes")),

@@ -3,16 +3,16 @@
 Every method selects on the same rows, with the same folds, and is judged by the rows that were held out.
 """
 
+import math
 import time
 import warnings
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
-from sklearn.feature_selection import RFE, SelectKBest, SequentialFeatureSelector, f_classif, f_regression
+from sklearn.feature_selection import RFE, SelectKBest, f_classif, f_regression
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import KFold, StratifiedKFold, train_test_split
@@ -23,11 +23,11 @@ from dagsearch.selection import SubsetScorer
 from dagsearch.selection.rankings import numeric_table, ranked, standardised
 from dagsearch.sklearn import DAGSearchSelector
 from experiments.benchmarks.selection_tables import TASKS
-from experiments.harness.drawing import figure
-from experiments.harness.evaluations import BudgetSpent, Evaluations
+from experiments.harness.curves import curves
+from experiments.harness.drawing import panels
 from experiments.harness.markdown import table
-from experiments.harness.peers import import_peer, random_search
-from experiments.harness.runner import Outcome, Row, curves, run_rounds
+from experiments.harness.peers import import_peer
+from experiments.harness.runner import Outcome, Row, run_rounds
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -36,7 +36,7 @@ OURS = "DAGSearchSelector"
 FOLDS, BUDGET = 5, 100
 # Part of the rows that is held out.
 _HELD_OUT = 0.3
-# Forward and floating selection choose from this number of columns, the best one by one, if there are more.
+# Forward selection chooses from this number of columns, the best one by one, if there are more.
 _MOST_GREEDY = 60
 
 
@@ -170,70 +170,30 @@ def _mrmr(part: Round, budget: int) -> Answer:
     return [int(column) for column in found], 0
 
 
-Peer = Callable[[Evaluations, int, int, int], None]
-"""``peer(evaluate, n, k, seed)`` evaluates arrays of the numbers that are chosen, or fewer of them."""
-
-
-def _searched(search: Peer, part: Round, columns: Sequence[int], budget: int) -> Answer:
-    """The best of the subsets that a search has scored."""
-    score = part.scorer()
-
-    def reward(chosen: IntArray) -> float:
-        scored = score([columns[place] for place in chosen])
-        return -1.0 if scored.failure is not None else scored.mean
-
-    evaluate = Evaluations(reward, budget, key=lambda chosen: frozenset(chosen.tolist()))
-    with suppress(BudgetSpent):
-        search(evaluate, len(columns), part.k, part.seed)
-    known = zip(evaluate.rewards, evaluate.points, strict=True)
-    _, best = max((one for one in known if len(one[1]) == part.k), key=lambda one: one[0])
-    return [columns[place] for place in sorted(best.tolist())], FOLDS * len(evaluate.points)
+def _searched(part: Round, draws: Iterable[Sequence[int]]) -> Answer:
+    """The best of some subsets, all of which are scored."""
+    score, scored = part.scorer(), dict[frozenset[int], float]()
+    for columns in draws:
+        if frozenset(columns) not in scored:
+            found = score(columns)
+            scored[frozenset(columns)] = -math.inf if found.failure is not None else found.mean
+    best, _ = max(scored.items(), key=lambda one: one[1])
+    return sorted(best), FOLDS * len(scored)
 
 
 def _random(part: Round, budget: int) -> Answer:
-    def draw(evaluate: Evaluations, n: int, k: int, seed: int) -> None:
-        rng = np.random.default_rng(seed)
-        random_search(evaluate, lambda: rng.choice(n, k, replace=False))
-
-    return _searched(draw, part, range(part.data.shape[1]), budget)
+    rng, width = np.random.default_rng(part.seed), part.data.shape[1]
+    return _searched(part, (rng.choice(width, part.k, replace=False).tolist() for _ in range(budget)))
 
 
-class _NothingToFit(BaseEstimator):  # type: ignore[misc]
-    """An estimator for selectors that want one; training is part of the reward."""
-
-    def fit(self, features: IntArray, labels: IntArray) -> "_NothingToFit":
-        """Nothing."""
-        return self
-
-
-def _selected(evaluate: Evaluations, n: int, selector: Callable[..., Any], **settings: Any) -> None:
-    """What a sequential selector evaluates.
-
-    Selectors hand the columns they have chosen to the scorer. The only row of these data numbers them.
-    """
-    made = selector(
-        _NothingToFit(), scoring=lambda estimator, features, labels: evaluate(features[0]), **settings
-    )
-    made.fit(np.arange(n)[None], np.zeros(1, dtype=np.int64))
-
-
-def floating_selection(evaluate: Evaluations, n: int, k: int, seed: int) -> None:
-    """Add the best choice until there are k, and take choices back as long as that helps (mlxtend's SFFS)."""
-    selector = import_peer("mlxtend.feature_selection").SequentialFeatureSelector
-    _selected(evaluate, n, selector, k_features=k, floating=True, cv=0, clone_estimator=False)
-
-
-def sklearn_forward_selection(evaluate: Evaluations, n: int, k: int, seed: int) -> None:
-    """Add the best choice until there are k (scikit-learn's SequentialFeatureSelector)."""
-    _selected(evaluate, n, SequentialFeatureSelector, n_features_to_select=k, cv=[([0], [0])])
-
-
-def _greedy(search: Peer) -> Callable[[Round, int], Answer]:
-    def choose(part: Round, budget: int) -> Answer:
-        columns = sorted(_ranked_by_test(part)[: max(_MOST_GREEDY, 2 * part.k)])
-        return _searched(search, part, columns, 100_000)
-
-    return choose
+def _forward(part: Round, budget: int) -> Answer:
+    """Add the best column until there are k, as scikit-learn's SequentialFeatureSelector does."""
+    columns = _ranked_by_test(part)[: max(_MOST_GREEDY, 2 * part.k)]
+    chosen, fits = list[int](), 0
+    for _ in range(part.k):
+        found, spent = _searched(part, ([*chosen, one] for one in columns if one not in chosen))
+        chosen, fits = list(found), fits + spent
+    return chosen, fits
 
 
 def _all(part: Round, budget: int) -> Answer:
@@ -247,8 +207,7 @@ METHODS: dict[str, Callable[[Round, int], Answer]] = {
     "L1": _l1,
     "mRMR": _mrmr,
     "Boruta": _boruta,
-    "forward selection": _greedy(sklearn_forward_selection),
-    "floating selection": _greedy(floating_selection),
+    "forward selection": _forward,
     "random search": _random,
     "all columns": _all,
 }
@@ -269,7 +228,7 @@ def run(quick: bool, jobs: int) -> Outcome:
         for name in names[::-1]
         for number in range(splits[name])
     ]
-    for package in ("boruta", "mrmr", "mlxtend"):
+    for package in ("boruta", "mrmr"):
         import_peer(package)  # now, before hours of other methods
     rows = run_rounds(_one, tasks, jobs)
     about = {"splits": splits, "budget": budget, "folds": FOLDS, "held_out": _HELD_OUT}
@@ -292,19 +251,17 @@ def _one(method: str, name: str, number: int, budget: int) -> list[Row]:
 
 def standings(rows: Sequence[Row]) -> str:
     """On how many tables ours is ahead, level or behind; level is within one standard error."""
-    found, counts = curves(rows), []
-    behind_on: dict[str, bool] = dict.fromkeys(TASKS, False)
-    for method in METHODS:
-        if method == OURS:
-            continue
-        ahead, behind = 0, 0
-        for name in TASKS:
-            ours, other = (found[one, f"{name}, held out"].values[:, 0] for one in (OURS, method))
-            gap, error = (ours - other).mean(), (ours - other).std(ddof=1) / len(ours) ** 0.5
-            ahead, behind = ahead + (gap > error), behind + (gap < -error)
-            behind_on[name] |= bool(gap < -error)
-        counts.append([method, str(ahead), str(len(TASKS) - ahead - behind), str(behind)])
-    never = len(TASKS) - sum(behind_on.values())
+    found, counts, behind_on = curves(rows), list[list[str]](), set[str]()
+    for method in [method for method in METHODS if method != OURS]:
+        results = {
+            name: (found[OURS, f"{name}, held out"], found[method, f"{name}, held out"]) for name in TASKS
+        }
+        gaps = {name: ours.less(other, 0) for name, (ours, other) in results.items()}
+        behind = {name for name, gap in gaps.items() if gap.value < -gap.error}
+        ahead = sum(gap.value > gap.error for gap in gaps.values())
+        counts.append([method, str(ahead), str(len(TASKS) - ahead - len(behind)), str(len(behind))])
+        behind_on |= behind
+    never = len(TASKS) - len(behind_on)
     counts.append([f"tables where no method is ahead of ours: {never} of {len(TASKS)}", "", "", ""])
     return table(["against", "ours ahead", "level", "ours behind"], counts)
 
@@ -313,11 +270,8 @@ def draw(rows: Sequence[Row]) -> "Figure":
     """Held-out score of every method with its standard error, one panel per table."""
     found = curves(rows)
     names = [name for name in TASKS if (OURS, f"{name}, held out") in found]
-    across = min(3, len(names))
-    down = -(-len(names) // across)
-    drawn = figure(4.6 * across, 3.0 * down)
-    panels = np.atleast_1d(drawn.subplots(down, across)).ravel()
-    for panel, name in zip(panels, names, strict=False):
+    drawn, places = panels(len(names), 3)
+    for panel, name in zip(places, names, strict=True):
         methods = [method for method in METHODS if (method, f"{name}, held out") in found]
         for place, method in enumerate(methods):
             curve = found[method, f"{name}, held out"]
@@ -326,6 +280,4 @@ def draw(rows: Sequence[Row]) -> "Figure":
         panel.set_yticks(range(len(methods)), methods, fontsize="x-small")
         panel.invert_yaxis()
         panel.set_title(name, fontsize="small")
-    for panel in panels[len(names) :]:
-        panel.remove()
     return drawn

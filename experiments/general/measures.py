@@ -1,33 +1,20 @@
-"""What the rows of the benchmark say: regret, ranks, wins and losses, own time."""
+"""What the rows of the benchmark say: regret, ranks, own time."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 from scipy.stats import rankdata
 
 from dagsearch._internal.typing import FloatArray
-from experiments.general.methods import METHODS, OWN_MS
+from experiments.general.methods import METHODS
 from experiments.general.problems import KINDS, TASKS
-from experiments.harness.runner import Curve, Row, curves
+from experiments.harness.curves import OWN_MS, Mean, curves
+from experiments.harness.runner import Row
 
-ALL, STANDARD, RELABELLED = "all", "standard ones", "standard ones, relabelled"
+ALL, ORDERED, RELABELLED = "all", "with relabelled versions", "these, relabelled"
 FOUND = 1e-6
 """Normalised regret below which a point is the optimum."""
-
-
-class Mean(NamedTuple):
-    """A mean with its standard error, if it has one."""
-
-    value: float
-    error: float | None
-
-    @classmethod
-    def of(cls, values: FloatArray) -> "Mean":
-        """Of all values."""
-        error = values.std(ddof=1) / np.sqrt(values.size) if values.size > 1 else 0.0
-        return cls(float(values.mean()), float(error))
 
 
 class Measures:
@@ -49,39 +36,33 @@ class Measures:
     """
 
     def __init__(self, rows: Iterable[Row]) -> None:
-        self._curves: Mapping[tuple[str, str], Curve] = curves(rows)
-        run = {method for method, _ in self._curves}
+        self.curves = curves(rows)
+        """Regret and own time of all runs, by method and setting."""
+        run = {method for method, _ in self.curves}
         self.methods = [name for name in METHODS if name in run]
-        ran_by = {name: [m for m in self.methods if (m, name) in self._curves] for name in TASKS}
+        ran_by = {name: self.ran_on(name) for name in TASKS}
         self.problems = [name for name, ran in ran_by.items() if ran == self.methods]
         self.partly = [name for name, ran in ran_by.items() if ran and ran != self.methods]
         for name in self.problems:
-            forms = {(len(c.values), c.steps[-1]) for m in self.methods for c in [self.curve(m, name)]}
+            forms = {(len(c.values), c.steps[-1]) for m in self.methods for c in [self.curves[m, name]]}
             if len(forms) > 1:
                 raise ValueError(f"{name}: methods have different runs or budgets; run them again together")
 
     @cached_property
     def groups(self) -> dict[str, list[str]]:
-        """Problems by kind, all of these together, the standard ones among them, and these relabelled."""
+        """Problems by kind, all of these together, those that are relabelled too, and these relabelled."""
         original = [name for name in self.problems if TASKS[name].relabels is None]
         found = {kind: [name for name in original if TASKS[name].kind == kind] for kind in KINDS}
+        relabelled = [name for name in self.problems if TASKS[name].relabels is not None]
         found[ALL] = original
-        standard = {task.relabels for task in TASKS.values()}
-        found[STANDARD] = [name for name in original if name in standard]
-        found[RELABELLED] = [name for name in self.problems if TASKS[name].relabels is not None]
+        found[ORDERED] = [TASKS[name].original for name in relabelled]
+        found[RELABELLED] = relabelled
         return {group: names for group, names in found.items() if names}
-
-    def curve(self, method: str, problem: str) -> Curve:
-        """Regret of all runs."""
-        return self._curves[method, problem]
 
     def regret(self, method: str, problems: Sequence[str], step: int | None = None) -> FloatArray:
         """Regret of all runs on some problems after ``step`` evaluations, or at the end."""
-        values = []
-        for problem in problems:
-            curve = self.curve(method, problem)
-            values.append(curve.values[:, -1 if step is None else curve.at(step)])
-        return np.concatenate(values)
+        found = [self.curves[method, problem] for problem in problems]
+        return np.concatenate([curve.after(step or int(curve.steps[-1])) for curve in found])
 
     def ranks(self, problems: Sequence[str]) -> dict[str, Mean]:
         """Rank of every method at the end, 1 is best; runs that end alike share their ranks.
@@ -96,11 +77,11 @@ class Measures:
 
     def ran_on(self, problem: str) -> list[str]:
         """The methods that ran on a problem."""
-        return [method for method in self.methods if (method, problem) in self._curves]
+        return [method for method in self.methods if (method, problem) in self.curves]
 
     def own_ms(self, method: str, problem: str) -> FloatArray:
         """Own milliseconds per evaluation of all runs."""
-        return self._curves[method, f"{problem}, {OWN_MS}"].values[:, -1]
+        return self.curves[method, f"{problem}, {OWN_MS}"].values[:, -1]
 
     def beyond(self) -> list[str]:
         """Problems where a run is better than the best score of ``optima.csv``, which is then out of date."""

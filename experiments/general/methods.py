@@ -1,49 +1,32 @@
-"""The methods that are compared, in one table, and a run of one of them."""
+"""The methods that are compared, in one table: our searches, and methods for any kind of choice."""
 
-from collections.abc import Callable, Sequence
-from contextlib import suppress
-from functools import cache
-from importlib.util import find_spec
-from typing import NamedTuple
+from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
-from dagsearch._internal.typing import FloatArray
+from dagsearch._internal.typing import IntArray
 from dagsearch.methods import default_initial
 from dagsearch.search import Search
-from experiments.general import peers
-from experiments.general.optima import scale_of
-from experiments.general.problems import TASKS, Instance
+from experiments.general.problems import Instance
 from experiments.general.process import gaussian_process
 from experiments.general.spaces import Space
 from experiments.general.stated import stated
-from experiments.harness.evaluations import BudgetSpent, Evaluations
-from experiments.harness.runner import Row, recorded_steps
+from experiments.general.suite import Method, peer
+from experiments.harness import peers
+from experiments.harness.evaluations import Evaluations
 
 OURS = "dagsearch"
 INITIAL = 20
 """Number of random leaves that standardise the rewards of the paper's method, as in its section 4.3."""
-MARKS = (25, 50, 100)
-"""Numbers of evaluations in the tables, before the end of the budget."""
-OWN_MS = "own ms"
-"""What is measured besides regret, as it follows the problem's name in the file."""
+EVERY = 500
+"""Number of evaluations after which a restarted search begins again."""
+POPULATION, ENTERED = 20, 3
+"""Sizes of the genetic algorithm's population and of its tournaments."""
+PATIENCE = 100
+"""Number of known points in a row after which a package is taken to have converged."""
 
-
-class Method(NamedTuple):
-    """A method of the comparison."""
-
-    run: Callable[[Evaluations, Instance, int], None]
-    """``run(evaluate, instance, seed)`` evaluates points, which are rows of whole numbers."""
-    needs: Sequence[str] = ()
-    """Packages that it needs."""
-    repeats: bool = False
-    """Whether it may pay for a point again."""
-
-
-def peer(run: Callable[[Evaluations, Space, int], None], *needs: str) -> Method:
-    """A method that knows the space only."""
-    return Method(lambda evaluate, instance, seed: run(evaluate, instance.space, seed), needs)
+# Ours --------------------------------------------------------------------------------------------------
 
 
 def counted(instance: Instance, evaluate: Evaluations) -> Instance:
@@ -76,75 +59,97 @@ def _recommending(search: Search, evaluate: Evaluations) -> None:
             evaluate.recommended[number + 1] = evaluate.points[first[best.leaf]]
 
 
+def restarted(evaluate: Evaluations, instance: Instance, seed: int) -> None:
+    """:func:`dagsearch.search` again and again, each time for 500 evaluations and without what it knows."""
+    for number in range(-(-evaluate.budget // EVERY)):
+        problem = stated(counted(instance, evaluate))
+        Search.default(problem, initial=default_initial(EVERY), seed=1000 * seed + number).run(EVERY)
+
+
+# Others ------------------------------------------------------------------------------------------------
+
+
+def random_search(evaluate: Evaluations, space: Space, seed: int) -> None:
+    """Random points."""
+    rng = np.random.default_rng(seed)
+    peers.random_search(evaluate, lambda: space.sample(1, rng)[0])
+
+
+def hill_climbing(evaluate: Evaluations, space: Space, seed: int) -> None:
+    """From a random point, take the first change that helps; start again where none does."""
+    rng = np.random.default_rng(seed)
+
+    def neighbours(point: IntArray) -> IntArray:
+        return rng.permutation(space.neighbours(point, rng))
+
+    peers.hill_climbing(evaluate, lambda: space.sample(1, rng)[0], neighbours)
+
+
+def annealing(evaluate: Evaluations, space: Space, seed: int) -> None:
+    """Simulated annealing: random changes, at a temperature that falls by a factor of 1,000.
+
+    It begins at the standard deviation of 20 random points.
+    """
+    rng = np.random.default_rng(seed)
+    points = space.sample(20, rng)
+    scores = [evaluate(point) for point in points]
+    point, score, first = points[int(np.argmax(scores))], max(scores), float(np.std(scores))
+    while True:
+        other = rng.choice(space.neighbours(point, rng))
+        found = evaluate(other)
+        temperature = first * 1e-3 ** (len(evaluate.rewards) / evaluate.budget)
+        if found >= score or rng.random() < np.exp((found - score) / temperature):
+            point, score = other, found
+
+
+def genetic_algorithm(evaluate: Evaluations, space: Space, seed: int) -> None:
+    """Tournaments of three, children of two parents with one random change on average; the worst one dies."""
+    rng = np.random.default_rng(seed)
+    people = list(space.sample(POPULATION, rng))
+    fitness = [evaluate(person) for person in people]
+    while True:
+        mother, father = (_winner(fitness, rng) for _ in range(2))
+        child = space.cross(people[mother], people[father], rng)
+        for _ in range(rng.poisson(1.0)):
+            child = rng.choice(space.neighbours(child, rng))
+        score, worst = evaluate(child), int(np.argmin(fitness))
+        if score >= fitness[worst]:
+            people[worst], fitness[worst] = child, score
+
+
+def _winner(fitness: Sequence[float], rng: np.random.Generator) -> int:
+    entered = rng.choice(len(fitness), ENTERED, replace=False)
+    return int(max(entered, key=lambda number: fitness[number]))
+
+
+def optuna(evaluate: Evaluations, space: Space, seed: int, sampler: str) -> None:
+    """A sampler of Optuna with its defaults.
+
+    Options are categorical suggestions, made only where they exist; numbers are its integers and floats, on a
+    scale of logarithms where they are, rounded to the nearest option. Orders and subsets of fixed size
+    are made of one float per item: their order, or the k largest.
+    """
+    evaluate.patience = PATIENCE
+    peers.optuna(evaluate, space.suggested, sampler, seed)
+
+
 METHODS: dict[str, Method] = {
     OURS: Method(ours, repeats=True),
     "GP (BoTorch)": peer(gaussian_process, "botorch", "gpytorch", "torch"),
-    "hill climbing": peer(peers.hill_climbing),
-    "genetic": peer(peers.genetic_algorithm),
-    "TPE (Optuna)": peer(peers.optuna_tpe, "optuna"),
+    "GP (Optuna)": peer(partial(optuna, sampler="GPSampler"), "optuna", "torch"),
+    "hill climbing": peer(hill_climbing),
+    "genetic": peer(genetic_algorithm),
+    "TPE (Optuna)": peer(partial(optuna, sampler="TPESampler"), "optuna"),
     "paper's method": Method(paper, repeats=True),
-    "random": peer(peers.random_search),
+    "random": peer(random_search),
 }
-"""Every method by its name in tables and on the command line."""
-
-
-def check_installed(names: Sequence[str]) -> None:
-    """Raise unless the packages of these methods are there; a method is never left out silently."""
-    for name in names:
-        missing = [package for package in METHODS[name].needs if find_spec(package) is None]
-        if missing:
-            others = " ".join(f"'{other}'" for other in METHODS if not METHODS[other].needs)
-            raise ModuleNotFoundError(
-                f"{name} needs {', '.join(missing)}: pip install '.[benchmark]', or name the methods "
-                f"to compare: --methods {others}"
-            )
-
-
-def evaluated(method: Method, instance: Instance, budget: int, seed: int) -> Evaluations:
-    """What a method evaluates on an instance; packages must have been imported by an earlier run."""
-    read, repeats = instance.read(seed), method.repeats
-    evaluate = Evaluations(
-        lambda point: read(point[None])[0],
-        budget,
-        key=lambda point: object() if repeats else point.tobytes(),
-        noisy=instance.noise > 0.0,
-    )
-    with suppress(BudgetSpent):
-        method.run(evaluate, instance, seed)
-    return evaluate
-
-
-def recommended(instance: Instance, evaluate: Evaluations) -> FloatArray:
-    """True scores of what a method recommends; if it says nothing, of the point with the best reading."""
-    best = np.maximum.accumulate(evaluate.rewards)
-    if not evaluate.noisy:
-        return best
-    first = (evaluate.rewards.index(reading) for reading in best)
-    points = [
-        evaluate.recommended.get(number, evaluate.points[which]) for number, which in enumerate(first, 1)
-    ]
-    return instance.scores(np.array(points))
-
-
-@cache
-def _warm_up(method: str, name: str) -> None:
-    """Run a method once on a problem: imports and compiling do not count as its time."""
-    evaluated(METHODS[method], TASKS[name].make(0), 30, 0)
-
-
-def one_run(method: str, name: str, number: int, budget: int) -> list[Row]:
-    """Normalised regret at some steps, and own time, as rows of the file.
-
-    A run that ends early, because it proposes nothing new, keeps its regret.
-    """
-    task = TASKS[name]
-    instance = task.instance(number)
-    with threadpool_limits(limits=1):
-        _warm_up(method, name)
-        evaluate = evaluated(METHODS[method], instance, budget, number)
-    scores = recommended(instance, evaluate)
-    best = np.append(scores, np.repeat(scores[-1], budget - len(scores)))
-    regret = np.round(scale_of(task, number).regret(best), 9) + 0.0  # 0, not -0, where only rounding differs
-    steps = sorted({*recorded_steps(budget, 1.12), *(mark for mark in MARKS if mark <= budget)})
-    own = Row(method, f"{name}, {OWN_MS}", number, budget, 1e3 * evaluate.own_seconds / len(scores))
-    return [*(Row(method, name, number, step, float(regret[step - 1])) for step in steps), own]
+"""The methods for short budgets, by their names in tables and on the command line."""
+LONG: dict[str, Method] = {
+    OURS: METHODS[OURS],
+    f"restarted every {EVERY}": Method(restarted, repeats=True),
+    "annealing": peer(annealing),
+    "genetic": METHODS["genetic"],
+    "hill climbing": METHODS["hill climbing"],
+    "TPE (Optuna)": METHODS["TPE (Optuna)"]._replace(most=1000),
+}
+"""The methods for thousands of evaluations."""

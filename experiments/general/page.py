@@ -1,24 +1,41 @@
 """The tables and the picture of ``docs/results.md``, and the sentence of the front page."""
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dagsearch._internal.typing import FloatArray
-from experiments.general.measures import ALL, STANDARD, Mean, Measures
-from experiments.general.methods import MARKS, METHODS, OURS
+from experiments.general.measures import ALL, ORDERED, Measures
+from experiments.general.methods import EVERY, OURS
 from experiments.general.problems import TASKS
-from experiments.harness.drawing import COLOURS, figure
+from experiments.harness.drawing import figure, legend_below, panels
 from experiments.harness.markdown import aligned, table
+from experiments.harness.runner import Row
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 PICTURE = "![Regret against evaluations, kind by kind](../results/general/general.png)"
-STYLES = dict(zip(METHODS, zip(COLOURS, ("-", "-", "--", "-.", "--", ":", ":"), strict=True), strict=True))
-"""Colour and line of each method."""
+MARKS = (25, 50, 100)
+"""Numbers of evaluations in the tables, before the end of the budget."""
+STYLES: dict[str, dict[str, Any]] = {
+    name: {"color": colour, "linestyle": line, "linewidth": 2.6 if name == OURS else 1.4}
+    for name, colour, line in (
+        (OURS, "#D55E00", "-"),
+        ("GP (BoTorch)", "#0072B2", "-"),
+        ("GP (Optuna)", "#999999", "-"),
+        (f"restarted every {EVERY}", "#0072B2", "-"),
+        ("hill climbing", "#009E73", "--"),
+        ("genetic", "#CC79A7", "-."),
+        ("annealing", "#56B4E9", "--"),
+        ("TPE (Optuna)", "#E69F00", "--"),
+        ("paper's method", "#56B4E9", ":"),
+        ("random", "#000000", ":"),
+    )
+}
+"""Colour and line of each method, distinct for any colour vision (Okabe and Ito)."""
 
 
 def tables(found: Measures) -> dict[str, str]:
@@ -26,15 +43,16 @@ def tables(found: Measures) -> dict[str, str]:
     everything, methods = found.groups.get(ALL, found.problems), found.methods
     ranks, partly, time = [], [], []
     for group, names in found.groups.items():
-        by_method, named = found.ranks(names), f"{group} ({len(names)})"
-        ranks.append([named, *_best_bold([by_method[method] for method in methods], 1)])
+        by_method = found.ranks(names)
+        cells = {method: (mean.value, mean.shown(1)) for method, mean in by_method.items()}
+        ranks.append([f"{group} ({len(names)})", *_best_bold(cells)])
     budget = [
-        [f"at {step}" if step else "at the end", *_best_bold(_regrets(found, everything, methods, step), 3)]
+        [f"at {step}" if step else "at the end", *_regrets(found, everything, methods, step)]
         for step in (*MARKS, None)
     ]
     for name in found.partly:
         ran = found.ran_on(name)
-        shown = dict(zip(ran, _best_bold(_regrets(found, [name], ran), 3), strict=True))
+        shown = dict(zip(ran, _regrets(found, [name], ran), strict=True))
         own = f"{found.own_ms(OURS, name).mean():.1f}" if OURS in ran else "–"
         partly.append([f"`{name}`", TASKS[name].what, *(shown.get(m, "–") for m in methods), own])
     for method in methods:
@@ -53,17 +71,15 @@ def tables(found: Measures) -> dict[str, str]:
 
 def _regrets(
     found: Measures, problems: Sequence[str], methods: Sequence[str], step: int | None = None
-) -> list[Mean]:
-    return [Mean(float(found.regret(method, problems, step).mean()), None) for method in methods]
+) -> list[str]:
+    values = {method: float(found.regret(method, problems, step).mean()) for method in methods}
+    return _best_bold({method: (value, f"{value:.3f}") for method, value in values.items()})
 
 
-def _best_bold(means: Sequence[Mean], digits: int) -> list[str]:
-    """The means as text, with their errors if they have them; the smallest are bold."""
-    least, texts = min(round(mean.value, 6) for mean in means), []
-    for value, error in means:
-        text = f"{value:.{digits}f}" + (f" ± {error:.{digits}f}" if error is not None else "")
-        texts.append(f"**{text}**" if round(value, 6) == least else text)
-    return texts
+def _best_bold(cells: Mapping[str, tuple[float, str]]) -> list[str]:
+    """The texts of all methods; those with the smallest value are bold."""
+    least = min(round(value, 6) for value, _ in cells.values())
+    return [f"**{text}**" if round(value, 6) == least else text for value, text in cells.values()]
 
 
 def summary(found: Measures) -> str:
@@ -83,19 +99,19 @@ def summary(found: Measures) -> str:
 # The picture -------------------------------------------------------------------------------------------
 
 
+def figures(rows: Iterable[Row]) -> dict[str, "Figure"]:
+    """The pictures of the page and of the front page."""
+    found = Measures(rows)
+    return {"general": draw(found), "front": draw_front(found)}
+
+
 def draw(found: Measures) -> "Figure":
     """Mean regret against the share of the budget, kind by kind, for all, and for what is relabelled."""
-    groups = [(group, problems) for group, problems in found.groups.items() if group != STANDARD]
-    across = min(5, (len(groups) + 1) // 2)
-    down = -(-len(groups) // across)
-    drawn = figure(12.0, 3.1 * down)
-    axes = drawn.subplots(down, across, sharex=True, sharey=True, squeeze=False).ravel()
-    for place, (group, problems) in zip(axes, groups, strict=False):
+    groups = {group: problems for group, problems in found.groups.items() if group != ORDERED}
+    drawn, places = panels(len(groups), min(5, (len(groups) + 1) // 2), sharex=True, sharey=True)
+    for place, (group, problems) in zip(places, groups.items(), strict=True):
         _draw_group(place, found, group, problems)
-    for place in axes[len(groups) :]:
-        place.remove()
-    handles, labels = axes[0].get_legend_handles_labels()
-    drawn.legend(handles, labels, loc="outside lower center", ncols=len(labels), fontsize="small")
+    legend_below(drawn, places)
     drawn.supylabel("normalised regret: 0 is the optimum, 1 a random point", fontsize="medium")
     return drawn
 
@@ -128,16 +144,14 @@ def draw_front(found: Measures) -> "Figure":
     methods = [method for method in _FRONT if method in found.methods]
     for method in methods:
         shares, regret = _mean_curve(found, method, problems)
-        colour, line = STYLES[method]
-        width = 3.0 if method == OURS else 1.6
-        axes.plot(100 * shares, 1.0 - regret, line, color=colour, linewidth=width)
+        axes.plot(100 * shares, 1.0 - regret, **STYLES[method])
         axes.annotate(
             method,
             (100, 1.0 - regret[-1]),
             xytext=(6, 0),
             textcoords="offset points",
             va="center",
-            color=colour,
+            color=STYLES[method]["color"],
             fontweight="bold" if method == OURS else "normal",
         )
     axes.axhline(1.0, color="grey", linewidth=0.8)
@@ -155,7 +169,7 @@ def _mean_curve(found: Measures, method: str, problems: Sequence[str]) -> tuple[
     shares = np.linspace(0.05, 1.0, 39)
     values = []
     for problem in problems:
-        curve = found.curve(method, problem)
+        curve = found.curves[method, problem]
         steps = np.maximum(1, np.floor(shares * curve.steps[-1] + 1e-9)).astype(np.int64)
         values.append(curve.mean[[curve.at(step) for step in steps]])
     return shares, np.mean(values, axis=0)
@@ -164,9 +178,7 @@ def _mean_curve(found: Measures, method: str, problems: Sequence[str]) -> tuple[
 def _draw_group(axes: "Axes", found: Measures, group: str, problems: Sequence[str]) -> None:
     for method in found.methods:
         shares, regret = _mean_curve(found, method, problems)
-        colour, line = STYLES[method]
-        width = 2.6 if method == OURS else 1.4
-        axes.plot(100 * shares, regret, line, color=colour, linewidth=width, label=method)
+        axes.plot(100 * shares, regret, label=method, **STYLES[method])
     axes.set_title(f"{group} ({len(problems)})", fontsize="medium")
     axes.set(yscale="log", xlim=(5, 100), ylim=(0.01, 1.2))
     axes.set_xlabel("% of the budget", fontsize="small")

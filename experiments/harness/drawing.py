@@ -1,12 +1,13 @@
-"""Colours, empty figures and curves for all experiments."""
+"""Colours, empty figures, panels and curves for all experiments."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import cycle
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from experiments.harness.runner import Curve, Row, curves
+from experiments.harness.curves import Curve, curves
+from experiments.harness.runner import Row
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,6 +24,23 @@ def figure(width: float = 7.0, height: float = 4.2) -> "Figure":
     return Figure(figsize=(width, height), layout="constrained")
 
 
+def panels(count: int, across: int, **shared: Any) -> tuple["Figure", list["Axes"]]:
+    """A figure of some panels, at most ``across`` side by side; they may share their axes."""
+    across = min(across, count)
+    down = -(-count // across)
+    drawn = figure(12.0, 3.1 * down)
+    places = drawn.subplots(down, across, squeeze=False, **shared).ravel().tolist()
+    for unused in places[count:]:
+        unused.remove()
+    return drawn, places[:count]
+
+
+def legend_below(drawn: "Figure", places: Sequence["Axes"]) -> None:
+    """One legend for all panels."""
+    handles, labels = places[0].get_legend_handles_labels()
+    drawn.legend(handles, labels, loc="outside lower center", ncols=len(labels), fontsize="small")
+
+
 def draw_curves(axes: "Axes", methods: Mapping[str, tuple[str, Curve]], band: bool = True) -> None:
     """Mean over rounds against evaluations, with the standard deviation as a band."""
     for colour, (method, (setting, curve)) in zip(cycle(COLOURS), methods.items(), strict=False):
@@ -37,11 +55,11 @@ def draw_curves(axes: "Axes", methods: Mapping[str, tuple[str, Curve]], band: bo
     axes.set_xlim(0, max(float(np.max(curve.steps)) for _, curve in methods.values()))
 
 
-def curves_figure(rows: Iterable[Row], ylabel: str, title: str, band: bool = False) -> "Figure":
+def curves_figure(rows: Iterable[Row], ylabel: str, title: str) -> "Figure":
     """All methods of an experiment that varies nothing else, in one picture."""
     drawn = figure()
     axes = drawn.subplots()
-    draw_curves(axes, {method: ("", curve) for (method, _), curve in curves(rows).items()}, band)
+    draw_curves(axes, {method: ("", curve) for (method, _), curve in curves(rows).items()})
     axes.set(ylabel=ylabel, title=title)
     axes.legend(fontsize="x-small", loc="lower right")
     return drawn

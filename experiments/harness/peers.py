@@ -57,15 +57,16 @@ def ascend(
         point, height = around[values.argmax()], float(values.max())
 
 
-def tpe(evaluate: Evaluations, suggest: Callable[[Any], Any], seed: int) -> None:
-    """Optuna's tree-structured Parzen estimator; ``suggest(trial)`` makes a point of its suggestions.
+def optuna(evaluate: Evaluations, suggest: Callable[[Any], Any], sampler: str, seed: int) -> None:
+    """A sampler of Optuna, such as ``TPESampler``; ``suggest(trial)`` makes a point of its suggestions.
 
     Once it has converged it proposes the same point for ever, more slowly each time: give it a patience.
     """
-    optuna = import_peer("optuna")
-    with _silent(optuna.logging):
-        sampler = optuna.samplers.TPESampler(seed=seed)
-        study = optuna.create_study(direction="maximize", sampler=sampler)
+    package = import_peer("optuna")
+    with _silent(package.logging), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # it says that its Gaussian processes are experimental
+        made = getattr(package.samplers, sampler)(seed=seed)
+        study = package.create_study(direction="maximize", sampler=made)
         while True:
             trial = study.ask()
             study.tell(trial, evaluate(suggest(trial)))

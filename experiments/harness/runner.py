@@ -6,8 +6,7 @@ import os
 import platform
 import signal
 import subprocess
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
@@ -16,13 +15,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import cloudpickle
-import numpy as np
 from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
 from dagsearch import __version__
-from dagsearch._internal.typing import FloatArray
-from experiments.harness import markdown
 from experiments.harness.csv_files import read_csv, write_csv
 
 if TYPE_CHECKING:
@@ -54,6 +50,11 @@ class Row(NamedTuple):
     """Number of evaluations spent."""
     value: float
     """What the experiment measures."""
+
+    @property
+    def problem(self) -> str:
+        """The setting without what is measured, which follows a comma."""
+        return self.setting.partition(",")[0]
 
 
 @dataclass(frozen=True)
@@ -92,6 +93,12 @@ def write_settings(folder: Path, name: str, settings: Mapping[str, Any]) -> Path
     about |= {"versions": versions(), "machine": f"{platform.machine()}, {os.cpu_count()} cores"}
     path.write_text(json.dumps(about, indent=2) + "\n")
     return path
+
+
+def kept_from(path: Path) -> dict[str, Any]:
+    """What a file of settings says about the origin of rows that are kept."""
+    before = json.loads(path.read_text())
+    return {name: before[name] for name in ("commit", "versions", "methods", "kept_from") if name in before}
 
 
 def commit() -> str:
@@ -177,85 +184,6 @@ def stop_workers() -> None:
     """End all child processes at once."""
     for child in multiprocessing.active_children():
         child.terminate()
-
-
-def recorded_steps(steps: int, growth: float) -> list[int]:
-    """Steps from 1 to ``steps``, each about ``growth`` times the previous one."""
-    grid = [1]
-    while grid[-1] < steps:
-        grid.append(min(steps, max(grid[-1] + 1, round(grid[-1] * growth))))
-    return sorted({*grid, *(step for step in (50, 100, 200, 400, 800) if step <= steps)})
-
-
-class Curve(NamedTuple):
-    """A method's values against the number of evaluations."""
-
-    steps: FloatArray
-    """Numbers of evaluations, shape ``(points,)``."""
-    values: FloatArray
-    """One row per round, shape ``(rounds, points)``."""
-
-    @property
-    def mean(self) -> FloatArray:
-        """Mean over the rounds."""
-        return np.asarray(self.values.mean(axis=0))
-
-    @property
-    def deviation(self) -> FloatArray:
-        """Standard deviation over the rounds."""
-        return np.asarray(self.values.std(axis=0, ddof=1 if len(self.values) > 1 else 0))
-
-    @property
-    def error(self) -> FloatArray:
-        """Standard error of the mean."""
-        return np.asarray(self.deviation / np.sqrt(len(self.values)))
-
-    def at(self, step: int) -> int:
-        """Index of the last point at or before ``step``."""
-        return int(np.searchsorted(self.steps, step, side="right")) - 1
-
-
-def curves(rows: Iterable[Row]) -> dict[tuple[str, str], Curve]:
-    """The rows by method and setting, in order of appearance; a value stays until the next one."""
-    values: dict[tuple[str, str], dict[int, dict[int, float]]] = defaultdict(lambda: defaultdict(dict))
-    for row in rows:
-        values[row.method, row.setting][row.round][row.step] = row.value
-    found = {}
-    for key, rounds in values.items():
-        steps = sorted(set().union(*rounds.values()))
-        table = np.array([_filled(by_step, steps) for by_step in rounds.values()])
-        found[key] = Curve(np.array(steps, dtype=np.float64), table)
-    return found
-
-
-def _filled(by_step: Mapping[int, float], steps: Sequence[int]) -> list[float]:
-    """The values after all steps: a value stays until the next one."""
-    values = [by_step[steps[0]]]
-    for step in steps[1:]:
-        values.append(by_step.get(step, values[-1]))
-    return values
-
-
-def best_setting(rows: Iterable[Row]) -> dict[str, tuple[str, Curve]]:
-    """For every method the setting with the largest mean over all steps and rounds."""
-    best: dict[str, tuple[str, Curve]] = {}
-    for (method, setting), curve in curves(rows).items():
-        if method not in best or curve.values.mean() > best[method][1].values.mean():
-            best[method] = setting, curve
-    return best
-
-
-def summary(outcome: Outcome) -> str:
-    """Mean and standard error of every method with its best setting at a few steps, for a terminal."""
-    found = best_setting(outcome.rows)
-    last = max(int(curve.steps[-1]) for _, curve in found.values())
-    marks = [mark for mark in (25, 50, 100, 200, 400, 1200) if mark <= last] or [last]
-    rows = []
-    for method, (setting, curve) in found.items():
-        at = [curve.at(mark) for mark in marks]
-        cells = (f"{curve.mean[n]:.4g} ± {curve.error[n]:.2g}" if n >= 0 else "–" for n in at)
-        rows.append([method, setting, *cells])
-    return markdown.aligned(markdown.table(["method", "setting", *map(str, marks)], rows))
 
 
 def read_rows(path: Path) -> list[Row]:

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from experiments.harness.runner import Curve, best_setting, read_rows
+from experiments.harness.curves import Curve, best_setting
+from experiments.harness.runner import read_rows
 
 GOOD_PLAY = -0.1  # mean reward from which a Tic-Tac-Toe player counts as good
 
@@ -88,9 +89,7 @@ def _curves(path: Path) -> dict[str, Curve]:
 
 def _gap(methods: dict[str, Curve], one: str, other: str, step: int) -> str:
     """Mean difference of two methods in the same rounds, with its standard error."""
-    a, b = methods[one], methods[other]
-    gap = a.values[:, a.at(step)] - b.values[:, b.at(step)]
-    return f"{gap.mean():+.3f} ± {gap.std(ddof=1) / np.sqrt(len(gap)):.3f}"
+    return methods[one].less(methods[other], step).shown(3, "+")
 
 
 def _reached(curve: Curve) -> str:

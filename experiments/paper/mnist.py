@@ -1,7 +1,7 @@
 """Section 4.3: which ten pixels distinguish digits best, on MNIST or, without PyTorch, on 8×8 digits."""
 
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
@@ -14,10 +14,11 @@ from dagsearch.errors import ProblemError
 from dagsearch.methods import PRESETS
 from dagsearch.problems import DigitsPixels, Subsets
 from dagsearch.search import Search
+from experiments.harness.curves import best_rewards
 from experiments.harness.drawing import curves_figure, figure
-from experiments.harness.runner import Outcome, Row, recorded_steps, run_rounds, run_tasks
+from experiments.harness.runner import Outcome, Row, run_rounds, run_tasks
 from experiments.paper import convnet, mnist_data
-from experiments.paper.methods import OURS, PIXELS, SHOWN
+from experiments.paper.methods import OURS, PIXELS, SHOWN, Make
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -32,7 +33,7 @@ class Settings:
     epochs: int = convnet.EPOCHS
 
 
-QUICK = Settings(rounds=2, steps=60, epochs=1)
+QUICK = Settings(rounds=1, steps=40, epochs=1)
 
 
 def run_digits(quick: bool, jobs: int) -> Outcome:
@@ -105,14 +106,13 @@ def run_mnist(
 
 
 def run_on_network(
-    methods: Sequence[str] | dict[str, Any],
+    methods: Mapping[str, Make],
     settings: Settings,
     jobs: int,
     data: Path | None,
     weights: Path | None,
     device: str,
     save_weights: Path | None = None,
-    make: Callable[[str, Subsets, int], Search] | None = None,
 ) -> list[Run]:
     """All rounds of some methods; without weights the network is trained first. Every process has a copy."""
     convnet.on_device(device)
@@ -124,27 +124,19 @@ def run_on_network(
         network = Network(data, weights, device)
         accuracy(network)  # refuses bad files and devices before any search begins
         tasks = [
-            (make or composed, method, number, settings.steps, network)
-            for method in methods
+            (make, method, number, settings.steps, network)
+            for method, make in methods.items()
             for number in range(settings.rounds)
         ]
-        return run_tasks(
-            one_round, tasks, jobs, fork=False
-        )  # a process that has used a GPU must not be forked
+        # A process that has used a GPU must not be forked.
+        return run_tasks(one_round, tasks, jobs, fork=False)
 
 
-def composed(method: str, problem: Subsets, number: int) -> Search:
-    """One of the paper's methods."""
-    return PIXELS[method](problem, number)
-
-
-def one_round(
-    make: Callable[[str, Subsets, int], Search], method: str, number: int, steps: int, network: Network
-) -> Run:
+def one_round(make: Make, method: str, number: int, steps: int, network: Network) -> Run:
     """One search on MNIST: ten pixels of 784."""
     score, positions = accuracy(network), np.indices((28, 28)).reshape(2, -1).T
     problem = Subsets(784, convnet.PIXELS, lambda chosen: score([chosen])[0], positions=positions)
-    return searched(make(method, problem, number), method, number, steps)
+    return searched(make(problem, number), method, number, steps)
 
 
 @cache
@@ -162,10 +154,7 @@ def searched(search: Search, method: str, number: int, steps: int) -> Run:
     if search.explored is not None:
         graph = search.explored.graph
         once = float(np.mean(graph.visits[graph.children(search.explored.root)] == 1))
-    rows = [
-        Row(method, "", number, step, search.history[step - 1].best_reward)
-        for step in recorded_steps(steps, growth=1.1)
-    ]
+    rows = best_rewards(search.history, method, "", number, growth=1.1)
     leaf: Any = getattr(best.leaf, "state", best.leaf)
     return Run(method, rows, leaf, best.reward, once)
 
@@ -195,9 +184,8 @@ def run_references(
 
 def draw(rows: Sequence[Row], title: str) -> "Figure":
     """Best accuracy so far against evaluations."""
-    return curves_figure(
-        (row for row in rows if row.method in SHOWN), "best validation accuracy so far", title, band=True
-    )
+    shown = (row for row in rows if row.method in SHOWN)
+    return curves_figure(shown, "best validation accuracy so far", title)
 
 
 def draw_pixels(chosen: frozenset[int], images: NDArray[np.uint8], seed: int) -> "Figure":

@@ -8,8 +8,9 @@ import numpy as np
 
 from dagsearch.methods import PRESETS
 from dagsearch.problems import Synthetic
+from experiments.harness.curves import best_rewards, best_setting
 from experiments.harness.drawing import draw_curves, figure
-from experiments.harness.runner import Outcome, Row, best_setting, recorded_steps, run_rounds
+from experiments.harness.runner import Outcome, Row, run_rounds
 from experiments.paper.methods import SHOWN, SYNTHETIC, Make
 
 if TYPE_CHECKING:
@@ -54,10 +55,7 @@ def one_round(
     """One search on one draw of the problem."""
     search = methods[method](Synthetic(seed=number), number, beta)
     search.run(steps)
-    return [
-        Row(method, f"beta={beta:.4g}", number, step, search.history[step - 1].best_reward)
-        for step in recorded_steps(steps, growth=1.3)
-    ]
+    return best_rewards(search.history, method, f"beta={beta:.4g}", number, growth=1.3)
 
 
 def draw(rows: list[Row]) -> "Figure":

@@ -110,6 +110,6 @@ def _minimax(symmetric: bool, board: str) -> float:
 def draw(rows: list[Row]) -> "Figure":
     """Mean reward against steps; the band is the deviation between repetitions."""
     shown = (row for row in rows if row.method in SHOWN)
-    drawn = curves_figure(shown, "reward against a perfect opponent", "Tic-Tac-Toe", band=True)
+    drawn = curves_figure(shown, "reward against a perfect opponent", "Tic-Tac-Toe")
     drawn.axes[0].axhline(0.0, color="black", linestyle=":", linewidth=1.0)
     return drawn

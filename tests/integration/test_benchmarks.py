@@ -16,13 +16,13 @@ SMALL = [
     ("reproduce", "steps"),
     ("reproduce", "correlated"),
     ("reproduce", "moves"),
-    ("benchmark", "digits"),
     ("benchmark", "tictactoe"),
     ("benchmark", "batches"),
     ("benchmark", "selection"),
     ("benchmark", "forecast"),
     ("benchmark", "speed"),
     ("benchmark", "long"),
+    ("benchmark", "noise"),
     ("benchmark", "costly"),
     ("truth", "search"),
 ]
@@ -51,7 +51,7 @@ def test_every_option_of_an_experiment_is_one_of_its_function(capsys):
     with pytest.raises(SystemExit):
         main(["benchmark", "chess"])
     with pytest.raises(SystemExit):
-        main(["benchmark", "digits", "--device", "cpu"])
+        main(["benchmark", "batches", "--device", "cpu"])
 
 
 # What is committed --------------------------------------------------------------------------------------

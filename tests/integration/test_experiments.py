@@ -15,16 +15,8 @@ from matplotlib.image import imread
 
 import dagsearch as ds
 from experiments.__main__ import main
-from experiments.harness.runner import (
-    ExperimentError,
-    Outcome,
-    Row,
-    best_setting,
-    curves,
-    read_rows,
-    recorded_steps,
-    run_rounds,
-)
+from experiments.harness.curves import best_setting, curves, recorded_steps
+from experiments.harness.runner import ExperimentError, Outcome, Row, read_rows, run_rounds
 from experiments.paper import claims, convnet, counts, maximum, mnist, mnist_data, tictactoe
 from experiments.paper.methods import PIXELS
 from support.exact import exact_max_of_many

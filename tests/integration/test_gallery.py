@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from experiments.__main__ import main
-from experiments.gallery import contest, flow_shop
-from experiments.gallery.contest import Contest, best_values, compare
+from experiments.gallery import flow_shop
 from experiments.gallery.flow_shop.shop import COUNT, makespan, taillards
+from experiments.harness.contest import Contest, compare
+from experiments.harness.curves import by_run, by_setting, differences, means, units
 from experiments.harness.evaluations import EvaluationFailed, Evaluations
 from experiments.harness.runner import Row, read_rows
 
@@ -57,7 +58,7 @@ def test_a_run_ends_with_its_budget_and_failures_count():
     rows = compare([Contest("p", {"climb": climb}, reward, 4, shown=lambda value: -value)], seeds=2)
     found = [(row.round, row.step, row.value) for row in rows if row.setting == "p"]
     assert found == [(0, 1, 0.0), (0, 2, -1.0), (0, 4, -3.0), (1, 1, -1.0), (1, 3, -3.0), (1, 4, -4.0)]
-    every = best_values(rows, (1, 2, 3, 4), lambda values: values[0])
+    every = units(rows, (1, 2, 3, 4), by_run)
     assert every["climb"].tolist() == [[0.0, -1.0, -1.0, -3.0], [-1.0, -1.0, -3.0, -4.0]]
 
 
@@ -75,8 +76,8 @@ def test_tables_have_means_over_units_and_differences_within_them():
     values[("other", "b")] = (4.0, 5.0)
     rows = [Row(*key, seed, 1, value) for key, pair in values.items() for seed, value in enumerate(pair)]
     rows += [Row(method, "a, own ms", 0, 1, 2.0) for method in ("ours", "other")]
-    assert "| ours | 4.00 ± 2.00 | 2.0 |" in contest.means(rows, (1,), flow_shop.by_instance, digits=2)
-    assert "| other | +1.50 ± 0.00 |" in contest.differences(rows, (1,), flow_shop.by_instance, digits=2)
+    assert "| ours | 4.00 ± 2.00 | 2.0 |" in means(rows, (1,), 2, by_setting)
+    assert "| other | +1.50 ± 0.00 |" in differences(rows, (1,), 2, by_setting)
 
 
 # The flow shop ---------------------------------------------------------------------------------------

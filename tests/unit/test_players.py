@@ -12,7 +12,7 @@ from dagsearch import baselines
 from dagsearch.games import OpenSpielGame
 from dagsearch.games.players import Opinion, SearchPlayer, best_move, opinions
 from dagsearch.results import Gaussian
-from experiments.arena import paper
+from dagsearch.values.proofs import WithProofs
 
 
 def after(game, moves):
@@ -89,7 +89,13 @@ def test_which_move_is_made(known, chosen):
     assert best_move(known).action == chosen
 
 
-@pytest.mark.parametrize("make", [paper, baselines.grave, baselines.uct, baselines.ucd])
+def paper_with_proofs(problem, *, seed):
+    """The paper's search of a game whose rewards are ±1."""
+    backup = WithProofs(ds.backups.MomentMatching(prior=(0.0, 1.0)), *problem.reward_range)
+    return ds.Search.paper(problem, noise=1.0, backup=backup, seed=seed)
+
+
+@pytest.mark.parametrize("make", [paper_with_proofs, baselines.grave, baselines.uct, baselines.ucd])
 def test_games_through_the_next_position_are_kept_and_a_new_game_begins_afresh(make):
     player = SearchPlayer(make, budget=60, seed=1)
     state = after("tic_tac_toe", [])

@@ -5,13 +5,11 @@ import random
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
-import numpy as np
-
 import dagsearch as ds
-from dagsearch._internal.typing import FloatArray
-from experiments.gallery.contest import Contest, Method, answered, compare, differences, draw, means
 from experiments.gallery.flow_shop.shop import COUNT, Instance, Times, makespan, taillards
 from experiments.harness import peers
+from experiments.harness.contest import Contest, Method, answered, compare, draw
+from experiments.harness.curves import by_setting, differences, means
 from experiments.harness.evaluations import Evaluations
 from experiments.harness.runner import Outcome, Row
 
@@ -49,19 +47,14 @@ def run(quick: bool, jobs: int) -> Outcome:
     by_neh = {shop.name: _distance(shop, -makespan(shop.times, neh(shop.times))) for shop in shops}
     levels = {"NEH alone": sum(by_neh.values()) / len(by_neh)}
     title = "Flow shop, 20 jobs on 5 machines"
-    drawn = draw(rows, by_instance, title, "% above the best known makespan", levels)
+    drawn = draw(rows, by_setting, title, "% above the best known makespan", levels)
     about = {"budget": budget, "NEH alone": by_neh}
     return Outcome("flow_shop", rows, about, {"flow_shop": drawn}, tables(rows)["flow_shop"])
 
 
-def by_instance(values: FloatArray) -> FloatArray:
-    """The mean over the seeds of every instance: they are not independent of each other."""
-    return np.asarray(values.mean(axis=1))
-
-
 def tables(rows: Sequence[Row]) -> dict[str, str]:
     """Distances from the best known makespan, and how much dagsearch is ahead instance by instance."""
-    parts = (part(rows, COUNTS, by_instance, digits=2) for part in (means, differences))
+    parts = (part(rows, COUNTS, 2, by_setting) for part in (means, differences))
     return {"flow_shop": "\n\n".join(parts)}
 
 

@@ -8,14 +8,14 @@ import numpy as np
 import psycopg
 
 import dagsearch as ds
-from dagsearch._internal.typing import FloatArray
-from experiments.gallery.contest import Contest, answered, compare, draw, means
 from experiments.gallery.indexes.candidates import candidates, read_workload
 from experiments.gallery.indexes.data import load
 from experiments.gallery.indexes.methods import alike, index_choice, methods, saving, share
 from experiments.gallery.indexes.planner import Planner, open_planner
 from experiments.gallery.indexes.server import embedded
-from experiments.harness.runner import Outcome, Row, curves
+from experiments.harness.contest import Contest, answered, compare, draw
+from experiments.harness.curves import by_run, curves, means
+from experiments.harness.runner import Outcome, Row
 
 K = 5
 """Largest number of indexes."""
@@ -68,13 +68,8 @@ def run(quick: bool, jobs: int) -> Outcome:
             "queries": len(planner.queries),
             "candidates": len(planner.indexes),
         }
-    drawn = draw(rows, by_seed, title, "cost of the workload, share of before")
+    drawn = draw(rows, by_run, title, "cost of the workload, share of before")
     return Outcome("indexes", rows, about, {"indexes": drawn}, tables(rows)["indexes"])
-
-
-def by_seed(values: FloatArray) -> FloatArray:
-    """The runs themselves: there is one problem."""
-    return np.asarray(values[0])
 
 
 def tables(rows: Sequence[Row]) -> dict[str, str]:
@@ -83,7 +78,7 @@ def tables(rows: Sequence[Row]) -> dict[str, str]:
     greedy = found["greedy", "workload"]
     spent, cost = int(greedy.steps[-1]), greedy.values[0, -1]
     counts = sorted({min(count, spent) for count in (50, 100, spent // 5, spent)})
-    lines = [means(rows, counts, by_seed, digits=4), ""]
+    lines = [means(rows, counts, digits=4), ""]
     for method, setting in found:
         if setting != "workload" or method == "greedy":
             continue

@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 import dagsearch as ds
-from experiments.gallery.contest import Method
 from experiments.gallery.indexes.candidates import Index
 from experiments.gallery.indexes.planner import Planner
+from experiments.harness.contest import Method
 from experiments.harness.evaluations import Evaluations
 from experiments.harness.peers import climb
 

@@ -8,11 +8,12 @@ from scipy.stats import gmean
 
 import dagsearch as ds
 from dagsearch._internal.typing import FloatArray
-from experiments.gallery import contest
 from experiments.gallery.passes.compiler import LLVM
 from experiments.gallery.passes.methods import ON_A_TREE, OURS, methods
 from experiments.gallery.passes.problem import PassOrder
 from experiments.gallery.passes.programs import NAMES
+from experiments.harness.contest import Contest, answered, compare, draw
+from experiments.harness.curves import OWN_MS, Mean, by_setting, means, units
 from experiments.harness.markdown import table
 from experiments.harness.runner import Outcome, Row
 
@@ -30,7 +31,7 @@ def solve(
     result = ds.search(problem, 30 if quick else budget, seed=seed, on_error="skip", progress=True)
     sizes = {"at first": problem.start.size, "after -Oz": problem.oz, "after these": result.best_state.size}
     answer = {"program": program, "instructions": sizes, "passes": ",".join(result.best_path or ())}
-    return contest.answered("passes", result, answer)
+    return answered("passes", result, answer)
 
 
 def run(quick: bool, jobs: int, llvm: str | None = None) -> Outcome:
@@ -38,10 +39,10 @@ def run(quick: bool, jobs: int, llvm: str | None = None) -> Outcome:
     compiler, names, budget = LLVM(llvm), NAMES[4:6] if quick else NAMES, 30 if quick else COUNTS[-1]
     problems = {name: PassOrder(name, compiler) for name in names}
     contests = [
-        contest.Contest(name, methods(problem), problem.reward, budget, math.exp)
+        Contest(name, methods(problem), problem.reward, budget, math.exp)
         for name, problem in problems.items()
     ]
-    rows = contest.compare(contests, 1 if quick else 5, jobs)
+    rows = compare(contests, 1 if quick else 5, jobs)
     o3 = {
         name: problem.oz / compiler.applied(problem.start.bitcode, "default<O3>").size
         for name, problem in problems.items()
@@ -52,7 +53,7 @@ def run(quick: bool, jobs: int, llvm: str | None = None) -> Outcome:
         f"LLVM's passes, {len(names)} programs",
         {"-Oz": 1.0, "-O3": float(gmean(list(o3.values())))},
     )
-    drawn = contest.draw(rows, by_seed, title, "instructions of -Oz over ours", levels)
+    drawn = draw(rows, by_seed, title, "instructions of -Oz over ours", levels)
     return Outcome("passes", rows, about, {"passes": drawn}, tables(rows)["passes"])
 
 
@@ -63,14 +64,14 @@ def by_seed(values: FloatArray) -> FloatArray:
 
 def tables(rows: Sequence[Row]) -> dict[str, str]:
     """How many times as many instructions -Oz leaves: means over all programs, each of them, and merging."""
-    every = contest.best_values(rows, COUNTS[-1:], lambda values: values.mean(axis=1))
-    names = dict.fromkeys(row.setting for row in rows if not row.setting.endswith(contest.OWN_MS))
+    every = units(rows, COUNTS[-1:], by_setting)
+    names = dict.fromkeys(row.setting for row in rows if not row.setting.endswith(OWN_MS))
     each = table(
         [f"program, after {COUNTS[-1]}", *every],
         [[name, *(f"{every[method][n, 0]:.3f}" for method in every)] for n, name in enumerate(names)],
     )
     return {
-        "passes": contest.means(rows, COUNTS, by_seed, digits=3),
+        "passes": means(rows, COUNTS, 3, by_seed),
         "merging": merging(rows),
         "programs": each,
     }
@@ -78,12 +79,10 @@ def tables(rows: Sequence[Row]) -> dict[str, str]:
 
 def merging(rows: Sequence[Row]) -> str:
     """The search over the same one on a tree, run by run with the same program and seed."""
-    found = contest.best_values(rows, COUNTS, lambda values: np.log(values).reshape(-1, len(COUNTS)))
+    found = units(rows, COUNTS, lambda values: np.log(values).reshape(-1, len(COUNTS)))
     ratios = found[OURS] - found[ON_A_TREE]
-    errors = ratios.std(axis=0, ddof=1) / np.sqrt(len(ratios))
-    cells = [
-        f"{np.exp(mean):.3f} ± {error:.3f}" for mean, error in zip(ratios.mean(axis=0), errors, strict=True)
-    ]
+    logs = [Mean.of(column) for column in ratios.T]
+    cells = [f"{np.exp(mean):.3f} ± {error:.3f}" for mean, error in logs]
     return table(
         [f"{OURS} over {ON_A_TREE}, {len(ratios)} pairs", *(f"after {count}" for count in COUNTS)],
         [["instructions left there over those left here", *cells]],

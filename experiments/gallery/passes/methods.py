@@ -7,9 +7,9 @@ from functools import partial
 import numpy as np
 
 import dagsearch as ds
-from experiments.gallery.contest import Method
 from experiments.gallery.passes.compiler import Module
 from experiments.gallery.passes.problem import PassOrder
+from experiments.harness.contest import Method
 from experiments.harness.evaluations import EvaluationFailed, Evaluations
 
 OURS, ON_A_TREE = "dagsearch", "dagsearch on a tree"

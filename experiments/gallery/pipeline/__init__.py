@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import dagsearch as ds
-from dagsearch._internal.typing import FloatArray
-from experiments.gallery import contest
 from experiments.general.methods import METHODS
 from experiments.general.settings import TABLES, fitted
+from experiments.harness.contest import answered
+from experiments.harness.curves import means
 from experiments.harness.runner import Outcome, Row
 
 COUNTS = (25, 50, 60)
@@ -30,16 +30,11 @@ def solve(quick: bool, jobs: int, table: str = "tumours", budget: int = 60, seed
         return fitted(table, made)
 
     result = ds.maximize(score, 12 if quick else budget, seed=seed, progress=True)
-    return contest.answered("pipeline", result, {"table": table, "choices": dict(result.best_state)})
-
-
-def by_run(values: FloatArray) -> FloatArray:
-    """Every run by itself: regret is comparable between tables."""
-    return values.reshape(-1, values.shape[-1])
+    return answered("pipeline", result, {"table": table, "choices": dict(result.best_state)})
 
 
 def tables(rows: Sequence[Row]) -> dict[str, str]:
     """Regret on all three tables, of the rows of the general benchmark."""
-    own = [row for row in rows if row.setting.partition(",")[0] in TABLES]
+    own = [row for row in rows if row.problem in TABLES]
     own.sort(key=lambda row: list(METHODS).index(row.method))
-    return {"pipeline": contest.means(own, COUNTS, by_run, digits=3)}
+    return {"pipeline": means(own, COUNTS, digits=3)}

@@ -1,7 +1,8 @@
-"""The problems of ``python -m experiments benchmark general``: our own, and the field's standard ones."""
+"""Problems of the benchmarks ``general``, ``noise`` and ``long``: our own, and the field's standard ones."""
 
 from experiments.general.problems import (
     categories,
+    large,
     networks,
     orders,
     pipelines,
@@ -11,7 +12,7 @@ from experiments.general.problems import (
 )
 from experiments.general.problems.base import Instance, Scores, Task, as_class, noisy, relabelled
 
-__all__ = ["KINDS", "TASKS", "Instance", "Scores", "Task"]
+__all__ = ["KINDS", "LARGE", "NOISY", "TASKS", "Instance", "Scores", "Task"]
 
 KINDS = (
     "subsets",
@@ -49,20 +50,10 @@ _OWN = (
     Task("layers", _PIPELINES, "8 to 18 choices, network of 3 to 7 layers", 100, networks.layers),
     Task("cell", _CELL, "6 edges, 5 operations", 100, pipelines.cell),
     Task(
-        "tumours",
-        _REAL,
-        "3 to 5 choices, classifiers of 569 tumours",
-        60,
-        networks.tabulated("tumours"),
-        instances=1,
+        "tumours", _REAL, "3 to 5 choices, classifiers of 569 tumours", 60, networks.tabulated("tumours"), 1
     ),
     Task(
-        "numerals",
-        _REAL,
-        "4 to 6 choices, classifiers of 500 digits",
-        100,
-        networks.tabulated("numerals"),
-        instances=1,
+        "numerals", _REAL, "4 to 6 choices, classifiers of 500 digits", 100, networks.tabulated("numerals"), 1
     ),
     Task(
         "diabetes",
@@ -70,30 +61,54 @@ _OWN = (
         "4 to 6 choices, regressions of 442 patients",
         80,
         networks.tabulated("diabetes"),
-        instances=1,
+        1,
     ),
     Task("blocks", _PLATEAUS, "32 places, yes or no, deceptive blocks of 4", 200, plateaus.blocks),
     Task("needles", _PLATEAUS, "20 places, 4 letters, four scattered motifs", 200, plateaus.needles),
     Task("switches", _HUNDREDS, "200 places, yes or no", 300, plateaus.switches),
     Task("checks", _HUNDREDS, "order of 100 checks", 300, plateaus.checks),
 )
-_STANDARD = (
+_ORDERED = (
     Task("labs", _STRINGS, "50 signs, low autocorrelation", 300, strings.autocorrelation, instances=1),
     Task("contamination", _CATEGORIES, "25 stages, yes or no", 150, categories.contamination),
     Task("ising", _CATEGORIES, "24 couplings, keep or drop", 150, categories.ising, slow=True),
     Task("maxsat", _CATEGORIES, "60 truth values, weighted clauses", 200, categories.satisfiability),
     Task("pest", _CATEGORIES, "25 stages, 5 options", 200, categories.pest, instances=1),
     Task("ackley", _CATEGORIES, "20 variables, 11 levels", 200, categories.ackley, instances=1),
+    Task("stages", _CATEGORIES, "21 stages, 5 options of their own each", 150, categories.stages),
+    Task("leading", _PLATEAUS, "32 signs, leading ones with epistasis", 200, plateaus.leading, instances=1),
 )
 
-_NAMED = {task.name: task for task in _OWN}
+_NAMED = {task.name: task for task in (*_OWN, *_ORDERED)}
 _VARIANTS = (
-    as_class(_NAMED["layers"], _CLASSES, networks.Network),
-    as_class(_NAMED["tumours"], _CLASSES, networks.TumourPipeline),
-    *(noisy(_NAMED[name], _NOISE) for name in ("cover", "tardiness", "landscape")),
-    *map(relabelled, _STANDARD),
+    as_class(_NAMED["layers"], networks.Network, kind=_CLASSES),
+    as_class(_NAMED["tumours"], networks.TumourPipeline, kind=_CLASSES),
+    *(noisy(_NAMED[name], kind=_NOISE) for name in ("cover", "tardiness", "landscape")),
+    *map(relabelled, _ORDERED),
 )
 TASKS: dict[str, Task] = {
-    task.name: task for task in sorted((*_OWN, *_STANDARD, *_VARIANTS), key=lambda t: KINDS.index(t.kind))
+    task.name: task for task in sorted((*_OWN, *_ORDERED, *_VARIANTS), key=lambda t: KINDS.index(t.kind))
 }
-"""Every problem by its name, kind by kind."""
+"""Every problem of ``benchmark general`` by its name, kind by kind."""
+
+_TO_BE_NOISY = """
+cover regression portfolio knapsack contamination maxsat pest ackley
+tardiness tour assignment flow-shop landscape motifs folding labs
+"""
+NOISY: dict[str, Task] = {
+    task.name: task for task in (noisy(_NAMED[name], budget=80) for name in _TO_BE_NOISY.split())
+}
+"""The problems of ``benchmark noise``, four of each of four kinds."""
+
+LARGE: dict[str, Task] = {
+    name: Task(name, "large", what, 3000, make, instances=100, scaled=False)
+    for name, what, make in (
+        ("landscape", "80 bits, NK landscape with K = 4", large.landscape),
+        ("autocorrelation", "60 signs, low autocorrelation", large.autocorrelation),
+        ("pairs", "40 places, 5 options, pairs", large.pairs),
+        ("assignment", "25 facilities, quadratic assignment", large.assignment),
+        ("tour", "40 towns, travelling salesman", large.tour),
+        ("sites", "15 of 200 sites for sensors", large.sites),
+    )
+}
+"""The problems of ``benchmark long``; every run has an instance of its own."""

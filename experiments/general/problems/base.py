@@ -60,6 +60,8 @@ class Task:
     """The problem with the same scores that this one states as a class or makes noisy, if it is one."""
     slow: bool = False
     """Whether scores take too long to enumerate all points."""
+    scaled: bool = True
+    """Whether regret is measured; otherwise the score itself."""
 
     @property
     def original(self) -> str:
@@ -77,24 +79,19 @@ def noisy_instance(instance: Instance, number: int) -> Instance:
     return instance._replace(noise=0.5 * float(instance.scores(random).std()))
 
 
-def noisy(task: Task, kind: str) -> Task:
+def noisy(task: Task, **changes: Any) -> Task:
     """The same problem with noise."""
-
-    def make(number: int) -> Instance:
-        return noisy_instance(task.make(number), number)
-
-    what = f"{task.what}; noisy"
-    return replace(task, name=f"{task.name}-noisy", kind=kind, what=what, make=make, same=task.name)
+    return _variant(task, "noisy", lambda number: noisy_instance(task.make(number), number), **changes)
 
 
-def as_class(task: Task, kind: str, own: OwnClass) -> Task:
+def as_class(task: Task, own: OwnClass, **changes: Any) -> Task:
     """The same problem, stated as a class."""
+    return _variant(task, "class", lambda number: task.make(number)._replace(own=own), **changes)
 
-    def make(number: int) -> Instance:
-        return task.make(number)._replace(own=own)
 
-    what = f"{task.what}; a class"
-    return replace(task, name=f"{task.name}-class", kind=kind, what=what, make=make, same=task.name)
+def _variant(task: Task, form: str, make: Callable[[int], Instance], **changes: Any) -> Task:
+    name, what = f"{task.name}-{form}", f"{task.what}; {form}"
+    return replace(task, name=name, what=what, make=make, same=task.name, **changes)
 
 
 def relabelled(task: Task) -> Task:

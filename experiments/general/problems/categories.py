@@ -158,3 +158,23 @@ def ackley(number: int) -> Instance:
         return np.asarray(-(far - np.exp(np.mean(np.cos(2.0 * np.pi * x), axis=1)) + 20.0 + np.e))
 
     return Instance(Places([11] * 20), scores, best=np.full(20, 5))  # the middle of all levels, 0
+
+
+def stages(number: int) -> Instance:
+    """One of 5 options for each of 21 stages, which have words of their own: alone, and next to each other.
+
+    The options of every stage are listed from the best to the worst, if they stood alone.
+    """
+    rng = np.random.default_rng([number, 43])
+    count, options = 21, 5
+    alone = -np.sort(rng.exponential(size=(count, options)), axis=1)
+    together = 0.5 * rng.normal(size=(count - 1, options, options))
+    names = [f"stage {stage}" for stage in range(count)]
+    words = [[f"{chr(97 + stage)}{option}" for option in range(options)] for stage in range(count)]
+    every = np.arange(count)
+
+    def scores(points: IntArray) -> FloatArray:
+        pairs = together[every[:-1], points[:, :-1], points[:, 1:]]
+        return np.asarray(alone[every, points].sum(axis=1) + pairs.sum(axis=1))
+
+    return Instance(Places.of_values(words, {}, names), scores)

@@ -38,6 +38,21 @@ def needles(number: int) -> Instance:
     return Instance(Letters(20, 4), scores, best=_placed(where, right))
 
 
+def leading(number: int) -> Instance:
+    """LeadingOnes with epistasis, as in the suite PBO of IOHprofiler: 32 signs in blocks of four.
+
+    A sign becomes the parity of the three others of its block; then the ones before the first zero count.
+    So nearly all changes of a block change nothing, and what helps changes several signs.
+    """
+
+    def scores(points: IntArray) -> FloatArray:
+        blocks = points.reshape(len(points), -1, 4)
+        seen = (blocks.sum(axis=2, keepdims=True) - blocks) % 2
+        return np.asarray(np.cumprod(seen.reshape(points.shape), axis=1).mean(axis=1))
+
+    return Instance(Places([2] * 32), scores, best=np.ones(32, dtype=np.int64))
+
+
 def _placed(where: IntArray, right: IntArray) -> IntArray:
     """The point that is right everywhere."""
     point = np.zeros(where.size, dtype=np.int64)

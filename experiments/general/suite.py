@@ -1,0 +1,176 @@
+"""A benchmark: methods on problems, each run with several seeds."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from dagsearch._internal.typing import FloatArray
+from experiments.general.optima import scale_of
+from experiments.general.problems import Instance, Task
+from experiments.general.spaces import Space
+from experiments.harness.curves import changes
+from experiments.harness.evaluations import BudgetSpent, Evaluations
+from experiments.harness.runner import Outcome, Row, kept_from, read_rows, run_rounds
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+SHARE = "share of one point"
+"""Part of the evaluations of the point that was evaluated most often, where scores are noisy."""
+_QUICK_BUDGET = 30
+_WARM: set[tuple[str, str]] = set()
+
+
+class Method(NamedTuple):
+    """A method of the comparison."""
+
+    run: Callable[[Evaluations, Instance, int], None]
+    """``run(evaluate, instance, seed)`` evaluates points, which are rows of whole numbers."""
+    needs: Sequence[str] = ()
+    """Packages that it needs."""
+    repeats: bool = False
+    """Whether it may pay for a point again."""
+    most: int = 10**9
+    """Largest number of evaluations that it is run for, if more would take too long."""
+
+
+def peer(run: Callable[[Evaluations, Space, int], None], *needs: str, most: int = 10**9) -> Method:
+    """A method that knows the space only."""
+    return Method(lambda evaluate, instance, seed: run(evaluate, instance.space, seed), needs, most=most)
+
+
+class Suite(NamedTuple):
+    """Methods and problems, and how often each method is run on each problem."""
+
+    name: str
+    """Names the files."""
+    methods: Mapping[str, Method]
+    tasks: Mapping[str, Task]
+    seeds: int
+    """Number of runs; they take the instances in turn."""
+    draw: Callable[[Sequence[Row]], Mapping[str, "Figure"]] = lambda rows: {}
+    """Figures by file name."""
+
+    def run(
+        self,
+        *,
+        methods: Sequence[str] = (),
+        problems: Sequence[str] = (),
+        seeds: int | None = None,
+        jobs: int = 1,
+        quick: bool = False,
+        keep: Path | None = None,
+        progress: bool = True,
+    ) -> Outcome:
+        """Run the benchmark at full size, or ``quick``: one run of 30 evaluations of few problems.
+
+        Parameters
+        ----------
+        methods, problems : sequence of str
+            Which; all by default.
+        seeds : int, optional
+            Number of runs of every method on every problem.
+        jobs : int
+            Number of processes; results do not depend on it.
+        quick : bool
+            Whether a small version is enough.
+        keep : path, optional
+            A folder with results. What is not run now is taken from there.
+        progress : bool
+            Whether to show a bar.
+        """
+        chosen = _chosen("method", methods, self.methods)
+        names = _chosen("problem", problems, self.tasks)
+        names = names[:2] if quick and not problems else names
+        check_installed(self.methods, chosen)
+        numbers = range(seeds or (1 if quick else self.seeds))
+        slowest_first = sorted(chosen, key=lambda method: not self.methods[method].needs)
+        tasks = [
+            (method, self.methods[method], self.tasks[name], number, quick)
+            for method in slowest_first
+            for name in names
+            for number in numbers
+        ]
+        rows = run_rounds(one_run, tasks, jobs, progress)
+        about = {"seeds": len(numbers), "methods": chosen, "problems": names}
+        if keep is not None:
+            again = {(method, problem) for method in chosen for problem in names}
+            earlier = read_rows(keep / f"{self.name}.csv.gz")
+            rows += [row for row in earlier if (row.method, row.problem) not in again]
+            about["kept_from"] = kept_from(keep / f"{self.name}.json")
+        rows.sort(key=lambda row: (list(self.tasks).index(row.problem), [*self.methods].index(row.method)))
+        return Outcome(self.name, rows, about, self.draw(rows))
+
+
+def _chosen(what: str, names: Sequence[str], known: Iterable[str]) -> list[str]:
+    """The names in the order of the table; all, if there are none."""
+    known = list(known)
+    for name in names:
+        if name not in known:
+            raise ValueError(f"there is no {what} {name!r}; there are {', '.join(known)}")
+    return [name for name in known if not names or name in names]
+
+
+def check_installed(methods: Mapping[str, Method], names: Sequence[str]) -> None:
+    """Raise unless the packages of these methods are there; a method is never left out silently."""
+    for name in names:
+        missing = [package for package in methods[name].needs if find_spec(package) is None]
+        if missing:
+            others = " ".join(f"'{other}'" for other in methods if not methods[other].needs)
+            raise ModuleNotFoundError(
+                f"{name} needs {', '.join(missing)}: pip install '.[benchmark]', or name the methods "
+                f"to compare: --methods {others}"
+            )
+
+
+# A run -------------------------------------------------------------------------------------------------
+
+
+def one_run(name: str, method: Method, task: Task, number: int, quick: bool) -> list[Row]:
+    """What a run has reached wherever it changes: regret, or the best score; and its own time."""
+    budget = min(task.budget, method.most, _QUICK_BUDGET if quick else task.budget)
+    instance = task.instance(number)
+    with threadpool_limits(limits=1):
+        if (name, task.name) not in _WARM:  # imports and compiling do not count
+            evaluated(method, task.make(0), _QUICK_BUDGET, 0)
+            _WARM.add((name, task.name))
+        evaluate = evaluated(method, instance, budget, number)
+    reached = recommended(instance, evaluate)
+    if task.scaled:
+        reached = np.round(scale_of(task, number).regret(reached), 9) + 0.0  # 0, not -0
+    rows = changes(reached, name, task.name, number, evaluate, budget)
+    if instance.noise > 0.0:
+        most = float(np.unique(np.array(evaluate.points), axis=0, return_counts=True)[1].max())
+        rows.append(Row(name, f"{task.name}, {SHARE}", number, budget, most / len(evaluate.points)))
+    return rows
+
+
+def evaluated(method: Method, instance: Instance, budget: int, seed: int) -> Evaluations:
+    """What a method evaluates on an instance."""
+    read, repeats = instance.read(seed), method.repeats
+    evaluate = Evaluations(
+        lambda point: read(point[None])[0],
+        budget,
+        key=lambda point: object() if repeats else point.tobytes(),
+        noisy=instance.noise > 0.0,
+    )
+    with suppress(BudgetSpent):
+        method.run(evaluate, instance, seed)
+    return evaluate
+
+
+def recommended(instance: Instance, evaluate: Evaluations) -> FloatArray:
+    """True scores of what a method recommends; if it says nothing, of the point with the best reading."""
+    best = np.maximum.accumulate(evaluate.rewards)
+    if not evaluate.noisy:
+        return best
+    first = (evaluate.rewards.index(reading) for reading in best)
+    points = [
+        evaluate.recommended.get(number, evaluate.points[which]) for number, which in enumerate(first, 1)
+    ]
+    return instance.scores(np.array(points))
