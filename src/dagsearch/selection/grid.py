@@ -5,7 +5,7 @@ import warnings
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import closing
-from functools import cached_property, lru_cache, partial
+from functools import partial
 from itertools import chain
 from numbers import Integral
 from operator import itemgetter
@@ -21,19 +21,18 @@ from sklearn.model_selection._search import BaseSearchCV
 from sklearn.model_selection._split import _yields_constant_splits
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
-from sklearn.utils.random import sample_without_replacement
 
 from dagsearch._internal.texts import shown
-from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.errors import StorageError
-from dagsearch.problem import Coding, Problem
-from dagsearch.problems.choices import Choices, OptionsOf
+from dagsearch.problem import Problem
+from dagsearch.problems.choices import Choices
 from dagsearch.results import Proposal
 from dagsearch.run.pools import Pool, Running
 from dagsearch.run.runner import Runner
 from dagsearch.run.stopping import Stop
 from dagsearch.search import Search
 from dagsearch.selection.identity import data_digest, identity_of
+from dagsearch.selection.scoring import tell_score
 from dagsearch.space.chosen import Chosen
 from dagsearch.storage.database import Event
 from dagsearch.storage.log import RunLog
@@ -44,20 +43,18 @@ Candidate = dict[str, Any]
 Folds = list[dict[str, Any]]
 """What scikit-learn knows about the fits of one candidate: times and scores, a dictionary for every fold."""
 
-# The option of a parameter that only some of the candidates set.
-_NOT_SET = "(not set)"
-# Number of random candidates at the beginning.
+# The choice between several dicts; no parameter has this name.
+_DICT = "(dict)"
+# Number of random candidates among the first.
 _RANDOM = 2
-# Number of candidates up to which all of them are compared before each fit.
-_MOST_COMPARED = 5000
 
 
 class GridProblem(Choices):
     """The candidates of a parameter grid as one space of named choices.
 
-    Candidates of several dicts are one space: a parameter's options depend on the values of the parameters
-    before it, and a candidate that two dicts have in common is one leaf. Numbers are options themselves, so
-    that the search knows their order and distance; so is text. Other values are options by their ``repr``.
+    Of several dicts, the first choice is the dict, and the others depend on it. A candidate that two dicts
+    have in common belongs to the first. Numbers are options themselves, so that the search knows their order
+    and distance; so is text. Other values are options by their ``repr``.
 
     Parameters
     ----------
@@ -68,23 +65,18 @@ class GridProblem(Choices):
     """
 
     def __init__(self, grids: Sequence[Mapping[str, Sequence[Any]]], digest: str = "") -> None:
-        self._digest = digest
-        self._known: dict[str, dict[str, Hashable]] = {name: {} for grid in grids for name in grid}
+        self._digest, several = digest, len(grids) > 1
+        self._known: dict[str, dict[str, Hashable]] = {name: {} for grid in grids for name in sorted(grid)}
         self._value: dict[tuple[str, Hashable], Any] = {}
         self.options = [
             {name: tuple(dict.fromkeys(self._option(name, value) for value in grid[name])) for name in grid}
             for grid in grids
         ]
         """The options of every dict."""
-        # What many dicts have comes first, and what distinguishes them before what has many values.
-        self._order = sorted(
-            self._known,
-            key=lambda name: (-sum(name in grid for grid in grids), len(self._known[name]), name),
-        )
-        conditional = len(grids) > 1
-        super().__init__(
-            {name: self._after(name) if conditional else self.options[0][name] for name in self._order}
-        )
+        places: dict[str, Any] = {_DICT: range(len(grids))} if several else {}
+        for name in self._known:
+            places[name] = partial(self._of_dict, name) if several else self.options[0][name]
+        super().__init__(places, allowed=self._is_new if several else None)
 
     def _option(self, name: str, given: Any) -> Hashable:
         """What stands for a value: itself if it is a number or text, else a text of its own."""
@@ -96,71 +88,49 @@ class GridProblem(Choices):
         if key not in known:
             is_plain = isinstance(value, str) or (_is_number(value) and math.isfinite(value))
             option = value if is_plain else without_addresses(shown(value))
-            while option in (_NOT_SET, *known.values()):
+            while option in known.values():
                 option = f"{option} (another)"
             known[key] = option
             self._value[name, option] = given
         return known[key]
 
-    def _after(self, name: str) -> OptionsOf:
-        """The options of a parameter, given those before it."""
-        before = self._order[: self._order.index(name)]
+    def _of_dict(self, name: str, chosen: Mapping[str, Any]) -> tuple[Hashable, ...] | None:
+        """The options of a parameter in the chosen dict; ``None`` if the dict does not have it."""
+        options: dict[str, tuple[Hashable, ...]] = self.options[chosen[_DICT]]
+        return options.get(name)
 
-        @lru_cache(_MOST_COMPARED)
-        def options(chosen: Chosen) -> tuple[Hashable, ...] | None:
-            fitting = [
-                grid
-                for grid in self.options
-                if all(chosen.get(other, _NOT_SET) in grid.get(other, (_NOT_SET,)) for other in before)
-            ]
-            found = tuple(dict.fromkeys(one for grid in fitting for one in grid.get(name, (_NOT_SET,))))
-            return None if found == (_NOT_SET,) else found
-
-        return cast(OptionsOf, options)
+    def _is_new(self, chosen: Mapping[str, Any]) -> bool:
+        """Whether no dict before the chosen one has the candidate."""
+        own = {name: chosen[name] for name in chosen if name != _DICT}
+        return not any(
+            grid.keys() == own.keys() and all(own[name] in grid[name] for name in grid)
+            for grid in self.options[: chosen[_DICT]]
+        )
 
     def candidate(self, leaf: Mapping[str, Hashable]) -> Candidate:
         """The values that a leaf stands for, in the order of ``ParameterGrid``."""
-        return {name: self._value[name, leaf[name]] for name in sorted(leaf) if leaf[name] != _NOT_SET}
-
-    def leaf_with(self, options: Mapping[str, Hashable]) -> Chosen:
-        """The leaf with these options; parameters that they lack are not set."""
-        return Chosen(self._walked(lambda name, _: options.get(name, _NOT_SET)))
+        return {name: self._value[name, leaf[name]] for name in sorted(leaf) if name != _DICT}
 
     def nearest(self, estimator: Any) -> list[Chosen]:
-        """Of every dict the candidate nearest to the parameters that the estimator and its steps have.
+        """The candidate of every dict nearest to the parameters that the estimator and its steps have.
 
-        Grids are built around these. The nearest one of all comes first.
+        Grids are built around these. The candidate that changes fewest parameters comes first.
         """
-        present, found = estimator.get_params(), list[tuple[float, Chosen]]()
-        for grid in self.options:
-            chosen, far = dict[str, Hashable](), 0.0
+        present, found = estimator.get_params(), list[tuple[int, Chosen]]()
+        for number, grid in enumerate(self.options):
+            chosen, changed = dict[str, Any]({_DICT: number} if len(self.options) > 1 else {}), 0
             for name in sorted(grid):  # a step before its parameters
                 step, _, parameter = name.rpartition("__")
                 own = self._value[step, chosen[step]] if step in chosen else None
                 of_step = own.get_params() if isinstance(own, BaseEstimator) else {}
-                distances = _distances(
-                    [self._value[name, option] for option in grid[name]],
-                    of_step.get(parameter, present.get(name)),
-                )
-                chosen[name] = grid[name][int(distances.argmin())]
-                far += float(distances.min())
-            found.append((far, self.leaf_with(chosen)))
+                aim = of_step.get(parameter, present.get(name))
+                values = [self._value[name, option] for option in grid[name]]
+                place = _nearest(values, aim)
+                chosen[name] = grid[name][place]
+                changed += aim is not None and not _are_equal(values[place], aim)
+            if number == 0 or self._is_new(chosen):
+                found.append((changed, self.leaf(chosen)))
         return [leaf for _, leaf in sorted(found, key=itemgetter(0))]
-
-    @property
-    def coding(self) -> Coding:
-        """One place per parameter; all candidates are listed, unless there are many."""
-        return super().coding._replace(every=self._every)
-
-    @cached_property
-    def _every(self) -> IntArray | None:
-        candidates = ParameterGrid(self.options)
-        if len(self.options) == 1 or len(candidates) > _MOST_COMPARED:
-            return None
-        leaves = dict.fromkeys(map(self.leaf_with, candidates))
-        for leaf in leaves:
-            self._seen.learn(leaf)
-        return super().coding.codes(list(leaves))
 
     def identity(self) -> str:
         """A digest of all options, and of what the scores depend on."""
@@ -171,25 +141,19 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _distances(values: Sequence[Any], present: Any) -> FloatArray:
-    """Distance of each value from the present one, at most 1; of numbers, by rank.
+def _are_equal(one: Any, other: Any) -> bool:
+    return bool(one == other) if _is_number(one) and _is_number(other) else repr(one) == repr(other)
 
-    If the present value is no number, numbers in the middle are nearest, after one that is equal to it.
-    """
-    numbers = np.unique([float(value) for value in values if _is_number(value)])
-    last = max(1, len(numbers) - 1)
-    known = _is_number(present) and len(numbers) > 0
-    place = np.interp(present, numbers, range(len(numbers))) if known else last / 2
 
-    def distance(value: Any) -> float:
-        if repr(value) == repr(present):
-            return 0.0
-        if not _is_number(value):
-            return 0.5 if type(value) is type(present) else 1.0
-        away = float(abs(np.searchsorted(numbers, value) - place) / last)
-        return away if known else 0.5 + away
-
-    return np.array([distance(value) for value in values])
+def _nearest(values: Sequence[Any], aim: Any) -> int:
+    """Place of the value equal to ``aim``, or of the nearest number; if that is none, of the middle one."""
+    equal = [place for place, value in enumerate(values) if _are_equal(value, aim)]
+    numbers = sorted((value, place) for place, value in enumerate(values) if _is_number(value))
+    if equal or not numbers:
+        return equal[0] if equal else 0
+    if not _is_number(aim):
+        return numbers[len(numbers) // 2][1]
+    return min(numbers, key=lambda number: abs(number[0] - aim))[1]
 
 
 # The run ---------------------------------------------------------------------------------------------
@@ -242,7 +206,7 @@ class GridRun(Pool):
         if event.kind in ("tell", "forget") and "folds" in event.note:
             leaf = self._problem.decode(event.body["leaf"] if event.kind == "tell" else event.body["failed"])
             folds = event.note["folds"]
-            self._scored[leaf] = folds and [{key: _read(one) for key, one in fold.items()} for fold in folds]
+            self._scored[leaf] = folds and list(map(_plain, folds))
 
     def run(self, n_iter: int) -> None:
         """Score until the run has ``n_iter`` candidates, or all."""
@@ -265,7 +229,7 @@ class GridRun(Pool):
         fits = list[Folds | None]([None] * len(running))
         try:
             self._evaluate([self._problem.candidate(one.proposal.leaf) for one in running])
-            new = [_kept(fit) for fit in self.fitted[-len(running) * self._folds :]]
+            new = list(map(_plain, self.fitted[-len(running) * self._folds :]))
             fits = [new[place : place + self._folds] for place in range(0, len(new), self._folds)]
         except ValueError as error:
             if "fits failed" not in str(error):
@@ -278,40 +242,32 @@ class GridRun(Pool):
 
     def _take(self, ended: Running, ending: bool) -> bool:
         """Tell the search a candidate's score; a failure counts as the worst score so far."""
-        proposal, folds = ended.proposal, ended.future.result()
-        self._scored.setdefault(proposal.leaf, folds)
-        score = float(np.mean([self._metric(fold["test_scores"]) for fold in folds])) if folds else math.nan
-        note, rewards = {"folds": folds}, [evaluation.reward for evaluation in self._search.history]
-        if math.isfinite(score):
-            self._search.tell(proposal, score, note=note)
-        elif len(rewards) > 1:
-            self._search.tell(proposal, min(rewards), float(np.var(rewards)) or None, note=note)
-        else:
-            self._search.forget(proposal, again=False, leaf=proposal.leaf, note=note)
+        folds = self._scored.setdefault(ended.proposal.leaf, ended.future.result())
+        score = np.mean([self._metric(fold["test_scores"]) for fold in folds]) if folds else np.nan
+        tell_score(self._search, ended.proposal, float(score), None, {"folds": folds})
         return True
 
     def rows(self, error_score: Any) -> Iterator[tuple[Candidate, Folds]]:
         """Every candidate with its fits, in the order in which they were told."""
         failed = {
-            key: math.nan if key.endswith("time") else _filled(one, error_score)
-            for key, one in _kept(self.fitted[0]).items()
+            key: np.nan
+            if key.endswith("time")
+            else dict.fromkeys(one, error_score)
+            if isinstance(one, dict)
+            else error_score
+            for key, one in _plain(self.fitted[0]).items()
         }
         for leaf, folds in self._scored.items():
             yield self._problem.candidate(leaf), folds or [failed] * self._folds
 
 
-def _kept(fold: dict[str, Any]) -> dict[str, Any]:
-    """What ``cv_results_`` needs of a fit: times and scores."""
-    return {key: fold[key] for key in fold if key.endswith(("scores", "time"))}
-
-
-def _read(stored: Any) -> Any:
-    """A number, or numbers by metric, from JSON, where one that is not finite is text."""
-    return {name: float(one) for name, one in stored.items()} if isinstance(stored, dict) else float(stored)
-
-
-def _filled(scores: Any, value: float) -> Any:
-    return dict.fromkeys(scores, value) if isinstance(scores, dict) else value
+def _plain(fold: Mapping[str, Any]) -> dict[str, Any]:
+    """Times and scores of a fit, of which JSON holds those that are not finite as text."""
+    return {
+        key: {name: float(score) for name, score in one.items()} if isinstance(one, dict) else float(one)
+        for key, one in fold.items()
+        if key.endswith(("scores", "time"))
+    }
 
 
 # The estimator ---------------------------------------------------------------------------------------
@@ -453,13 +409,11 @@ class DAGSearchCV(BaseSearchCV):  # type: ignore[misc]
         """A new search, or that of a run that has begun, perhaps with another number of candidates."""
         if self.storage is not None and has_begun(self.storage, self.name):
             return Search.resume(self.storage, problem, name=self.name)
-        random = check_random_state(self.random_state)
-        seed, every = int(random.randint(2**31)), ParameterGrid(problem.options)
-        others = sample_without_replacement(len(every), min(_RANDOM, len(every)), random_state=random)
-        own = problem.nearest(self.estimator)[: max(1, self.n_iter // 3)]
-        first = [*own, *(problem.leaf_with(every[place]) for place in others)][: self.n_iter]
+        seed = int(check_random_state(self.random_state).randint(2**31))
         search = Search.default(problem, initial=0, seed=seed, storage=self.storage, name=self.name)
-        for leaf in dict.fromkeys(first):
+        own, rng = problem.nearest(self.estimator)[: max(1, self.n_iter // 3)], np.random.default_rng(seed)
+        others = [search.space.walk(problem.root(), rng)[0] for _ in range(_RANDOM)]
+        for leaf in list(dict.fromkeys([*own, *others]))[: self.n_iter]:
             search.data.offered.append(search.propose(leaf))
         return search
 

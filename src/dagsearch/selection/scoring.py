@@ -23,6 +23,7 @@ from dagsearch.data import REACH
 from dagsearch.problem import Problem
 from dagsearch.results import Proposal
 from dagsearch.run.pools import Pool, Running
+from dagsearch.search import Search
 from dagsearch.selection.record import Scored
 
 
@@ -224,6 +225,23 @@ def quiet() -> Iterator[None]:
 
 
 # Noise ----------------------------------------------------------------------------------------------
+
+
+def tell_score(search: Search, proposal: Proposal, score: float, noise: float | None, note: Any) -> bool:
+    """Tell a search a score and its noise; returns whether it counts as a reward.
+
+    A failure (NaN) counts as the worst score so far, with the variance of all scores as its noise. If it is
+    among the first two, it does not count, and its leaf is forgotten.
+    """
+    rewards = [evaluation.reward for evaluation in search.history]
+    if math.isfinite(score):
+        search.tell(proposal, score, noise, note=note)
+    elif len(rewards) > 1:
+        search.tell(proposal, min(rewards), float(np.var(rewards)) or None, note=note)
+    else:
+        search.forget(proposal, again=False, leaf=proposal.leaf, note=note)
+        return False
+    return True
 
 
 # Weight of the variance over all subsets against a subset's own, as a number of folds.
