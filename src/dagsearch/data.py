@@ -2,15 +2,15 @@
 
 import math
 import time
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from operator import attrgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from dagsearch.problem import Action, State
-from dagsearch.results import Evaluation, Gaussian, Proposal
+from dagsearch.results import Evaluation, Proposal
 
 # Number of good leaves that proposers may start from.
 _GOOD = 6
@@ -24,31 +24,77 @@ REACH = 1.6448536269514722
 """Standard deviations on either side of the mean that a central interval of 90% reaches."""
 
 
-class Foresight:
-    """Compares predictions with the rewards reported later, in units of the reward."""
+class Accuracy(NamedTuple):
+    """How well the second half of the rewards was predicted."""
+
+    rewards: int
+    """Number of these rewards."""
+    r2: float
+    """R² relative to the mean of all earlier rewards: 1 is perfect, 0 is no better than that mean."""
+    coverage: float
+    """Share of the rewards inside their predicted central 90% intervals."""
+
+
+def accuracy(evaluations: Sequence[Any]) -> Accuracy | None:
+    """The accuracy of what was predicted just before each reward; ``None`` with too few predictions."""
+    known = [place for place, one in enumerate(evaluations) if place > 0 and one.predicted is not None]
+    recent = np.array(known[len(known) // 2 :], dtype=np.int64)
+    if recent.size < _FEWEST:
+        return None
+    rewards = np.array([one.reward for one in evaluations])
+    mean, variance = np.array([evaluations[place].predicted for place in recent]).T
+    error, naive = rewards[recent] - mean, rewards[recent] - np.cumsum(rewards)[recent - 1] / recent
+    within = np.abs(error) <= REACH * np.maximum(np.sqrt(variance), 1e-300)
+    naively = float(naive @ naive)
+    r2 = 1.0 - float(error @ error) / naively if naively > 0.0 else 1.0
+    return Accuracy(recent.size, r2, float(within.mean()))
+
+
+class Rewards:
+    """Evaluations in the order reported."""
 
     def __init__(self) -> None:
-        # Rewards, the mean predicted for each, the mean of all before it, and the error of the prediction in
-        # standard deviations, noise included.
-        self._predictions: list[tuple[float, float, float, float]] = []
-        self._total, self._count, self._best = 0.0, 0, -math.inf
+        self.evaluations: list[Evaluation] = []
+        """All evaluations, in the order reported."""
+        self.best: Evaluation | None = None
+        """The first evaluation with the largest reward."""
+        self.known = 0
+        """Number of rewards that were given as known."""
+        self.since_best = 0
+        """Number of evaluations since the best one, without rewards that were given as known."""
+
+    def __len__(self) -> int:
+        return len(self.evaluations)
+
+    def add(self, evaluation: Evaluation) -> None:
+        """Add an evaluation."""
+        self.known += evaluation.known
+        self.since_best += not evaluation.known
+        if evaluation.reward > (-math.inf if self.best is None else self.best.reward):
+            self.best, self.since_best = evaluation, 0
+        self.evaluations.append(evaluation)
+
+
+class Part(Rewards):
+    """The evaluations of one part of a search, and how many improvements were predicted."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.reached: list[Evaluation] = []
+        """Evaluations of leaves with known actions from the root."""
         self._expected = self._improved = 0.0  # numbers of improvements, predicted and actual
 
-    def record(self, belief: Gaussian | None, reward: float) -> None:
-        """Add a reward with the prediction just before, noise included; ``None`` if there was none yet."""
-        if belief is not None and self._count > 0:
+    def add(self, evaluation: Evaluation) -> None:
+        """Add an evaluation."""
+        if self.best is not None and (belief := evaluation.predicted) is not None:
             from scipy import special  # slow to import
 
-            deviation = max(math.sqrt(belief.variance), 1e-300)
-            error = (reward - belief.mean) / deviation
-            self._predictions.append((reward, belief.mean, self._total / self._count, error))
-            self._expected = _DECAY * self._expected + float(
-                special.ndtr((belief.mean - self._best) / deviation)
-            )
-            self._improved = _DECAY * self._improved + (reward > self._best)
-        self._total += reward
-        self._count += 1
-        self._best = max(self._best, reward)
+            z = (belief.mean - self.best.reward) / max(math.sqrt(belief.variance), 1e-300)
+            self._expected = _DECAY * self._expected + float(special.ndtr(z))
+            self._improved = _DECAY * self._improved + (evaluation.reward > self.best.reward)
+        super().add(evaluation)
+        if evaluation.actions is not None:
+            self.reached.append(evaluation)
 
     @property
     def realised_ratio(self) -> float:
@@ -65,72 +111,6 @@ class Foresight:
         It is large if predicted improvements did not materialise, so that the search explores more.
         """
         return -_MARGIN * math.log(self.realised_ratio)
-
-    @property
-    def r2(self) -> float | None:
-        """R² of the predictions for the second half of the rewards, relative to the mean of all earlier ones.
-
-        1 is perfect, 0 is no better than that mean. ``None`` with too few predictions.
-        """
-        recent = self.recent
-        if not recent:
-            return None
-        reward, predicted, naive, _ = np.array(recent).T
-        naively = float(((reward - naive) ** 2).sum())
-        return 1.0 - float(((reward - predicted) ** 2).sum()) / naively if naively > 0.0 else 1.0
-
-    def covered(self, reach: float = REACH) -> float | None:
-        """Share of the same rewards that missed their prediction by ``reach`` standard deviations or less."""
-        recent = self.recent
-        return float(np.mean([abs(error) <= reach for *_, error in recent])) if recent else None
-
-    @property
-    def recent(self) -> list[tuple[float, float, float, float]]:
-        """The second half of the predictions; empty if there are too few."""
-        recent = self._predictions[len(self._predictions) // 2 :]
-        return recent if len(recent) >= _FEWEST else []
-
-
-class Rewards:
-    """Evaluations in the order reported, of one part of a search or of all parts.
-
-    Parameters
-    ----------
-    key : callable
-        Identifies a leaf: leaves with equal keys are the same.
-    """
-
-    def __init__(self, key: Callable[[State], Hashable]) -> None:
-        self._key = key
-        self._clear()
-
-    def _clear(self) -> None:
-        self.evaluations: list[Evaluation] = []
-        """All evaluations, in the order reported."""
-        self.best: Evaluation | None = None
-        """The first evaluation with the largest reward."""
-        self.reached: list[Evaluation] = []
-        """Evaluations of leaves with known actions from the root."""
-        self.foresight = Foresight()
-        """How well rewards were predicted before they were observed."""
-        self.known = 0
-        """Number of rewards that were given as known."""
-        self.since_best = 0
-        """Number of evaluations since the best one, without rewards that were given as known."""
-
-    def __len__(self) -> int:
-        return len(self.evaluations)
-
-    def add(self, evaluation: Evaluation) -> None:
-        """Add an evaluation."""
-        self.foresight.record(evaluation.predicted, evaluation.reward)
-        self.known += evaluation.known
-        self.since_best += not evaluation.known
-        if evaluation.reward > (-math.inf if self.best is None else self.best.reward):
-            self.best, self.since_best = evaluation, 0
-        self.evaluations.append(evaluation)
-        if evaluation.actions is not None:
-            self.reached.append(evaluation)
 
     def good(self, first: Evaluation | None) -> list[Evaluation]:
         """The best evaluations of different leaves with known actions, after ``first``."""
@@ -155,7 +135,10 @@ class Data(Rewards):
     """
 
     def __init__(self, key: Callable[[State], Hashable]) -> None:
-        super().__init__(key)
+        super().__init__()
+        self._key = key
+        self.parts: list[Part] = []
+        """The rewards of every part of the search."""
         self._started = time.perf_counter()
         self.stopped: str | None = None
         """Why the last run ended; ``None`` if there was no run."""
@@ -166,11 +149,6 @@ class Data(Rewards):
         self.offered: list[Proposal] = []
         """Proposals to give out again before new ones, because their evaluations were cut off; some may no
         longer be pending."""
-
-    def _clear(self) -> None:
-        super()._clear()
-        self.parts: list[Rewards] = []
-        """The rewards of every part of the search."""
 
     # Evaluations -----------------------------------------------------------------------------------------
 
@@ -186,10 +164,10 @@ class Data(Rewards):
         super().add(evaluation)
         self.part(evaluation.part).add(evaluation)
 
-    def part(self, number: int) -> Rewards:
+    def part(self, number: int) -> Part:
         """The rewards of a part, which may be new."""
         while len(self.parts) <= number:
-            self.parts.append(Rewards(self._key))
+            self.parts.append(Part())
         return self.parts[number]
 
     def of_leaf(self, row: int) -> list[float]:
@@ -199,7 +177,8 @@ class Data(Rewards):
     def remove(self, leaf: State) -> None:
         """Remove all evaluations of a leaf."""
         key, before = self._key(leaf), self.evaluations
-        self._clear()
+        super().__init__()
+        self.parts.clear()
         for one in before:
             if self._key(one.leaf) != key:
                 best = max(one.reward, self.evaluations[-1].best_reward) if self.evaluations else one.reward

@@ -14,7 +14,7 @@ from dagsearch._internal.deadline import OutOfTime
 from dagsearch._internal.threads import one_thread
 from dagsearch._internal.wiring import wiring
 from dagsearch.covariances import Covariance
-from dagsearch.data import Data, Rewards
+from dagsearch.data import Data, Rewards, accuracy
 from dagsearch.errors import ProblemError, SearchExhausted
 from dagsearch.forecasts import Forecast, forecast, progress_of
 from dagsearch.log import Log
@@ -117,8 +117,7 @@ class Search(Session[Proposal]):
         self.problem, self.space, self.deadline = space.problem, space, self.index.deadline
         self.repeats, self.seed, self.asked = repeats, seed_of(seed), 0
         known = self.posterior, self.index, self.data, Remaining(self.index)
-        self._view = View(*known, self._best_of, cast(Explored, self.explored))
-        self._failed: set[int] = set()  # rows of leaves that will not be evaluated
+        self._view = View(*known, self._best_of, cast(Explored, self.explored), self.data.part(0))
         self.log_with(Log())
         if self.explored is not None:
             self.explored.current()
@@ -131,7 +130,8 @@ class Search(Session[Proposal]):
         if not self.repeats and self.explored is None:
             self._enter(next_part(self.data.parts, self.posterior.part))
         if self.posterior.fantasise([proposal.leaf for proposal in self.data.pending]):
-            self._outdated()
+            self.index.outdated()
+        self._view.part = self.data.part(self.posterior.part)
         rng = np.random.default_rng([self.seed, self.asked])
         for proposer in self.portfolio.turn(self._view, rng):
             found = proposer.propose(self._view, rng)
@@ -148,8 +148,7 @@ class Search(Session[Proposal]):
     def _learn(self, episodes: Sequence[Episode], part: int | None = None) -> None:
         """Condition the posterior on rewards; values read from then on include them."""
         refused = self.posterior.condition(episodes, self.log.learnt, part)
-        if self.explored is not None:
-            self.explored.learnt(episodes)
+        self.index.learnt(episodes)
         if refused:
             raise refused[0]
 
@@ -195,8 +194,7 @@ class Search(Session[Proposal]):
     def withdraw(self, proposal: Proposal) -> None:
         """Let a proposal that was decided not count; what a descent has added to the DAG stays."""
         self.turn = self._turn
-        if self.explored is not None and proposal.path:
-            self.explored.graph.visits[list(proposal.path)] -= 1
+        self.index.leave(proposal.path)
 
     def add_pending(self, proposal: Proposal) -> Proposal:
         """Make a proposal pending."""
@@ -204,7 +202,7 @@ class Search(Session[Proposal]):
         row = self.index.node(proposal.leaf)
         if not self.repeats:  # no leaf is asked for twice, even if its reward comes late or never
             self.index.table.closed[row] = True
-        self._outdated()  # a descent has added to the DAG
+        self.index.outdated()  # a descent has added to the DAG
         self.data.pending.append(proposal)
         return proposal
 
@@ -219,7 +217,7 @@ class Search(Session[Proposal]):
             with suppress(SearchExhausted):
                 return self._next()
         finally:
-            self._reopen([row for row, before in zip(pending, closed, strict=True) if not before])
+            self.index.reopen([row for row, before in zip(pending, closed, strict=True) if not before])
         return self._next()
 
     @one_thread()
@@ -294,7 +292,6 @@ class Search(Session[Proposal]):
             if pending is not None:
                 del self.data.pending[pending]
             self.index.table.closed[row] = not self.repeats
-            self._failed.discard(row)
             self.data.add(evaluation)
             ready = self.posterior.admit(Episode(path, row, reward, noise, leaf), part)
             covariance = self.posterior.scores.covariance
@@ -385,20 +382,17 @@ class Search(Session[Proposal]):
         if self.log.write("forget", self.data.pending[index], leaf, again=again, note=note) is None:
             return self.log.catch_up()  # another process has taken the leaf over, and told its reward
         proposal = self.data.pending.pop(index)
-        self._outdated()
         row = self.index.find(proposal.leaf)
-        if self.explored is not None and proposal.path:
-            self.explored.graph.visits[list(proposal.path)] -= 1
+        self.index.leave(proposal.path)
         if not again:
             rows = [row] if leaf is None else [row, self.index.leaf(self.space.learn(leaf, failed=True))]
             self.index.table.closed[rows] = True
-            self._failed.update(rows)
             self.data.failed += 1
             if episodes := self.posterior.missed():
                 with self.log.deciding():
                     self._learn(episodes)
         elif not self.repeats:
-            self._reopen([row])
+            self.index.reopen([row])
         return None
 
     def _untell(self, leaf: State, again: bool, note: Any) -> None:
@@ -417,7 +411,7 @@ class Search(Session[Proposal]):
             self.posterior.forget(row)
             self.data.remove(leaf)
             if again:
-                self._reopen([row])
+                self.index.reopen([row])
 
     @one_thread()
     def settle(self, exhausted: bool = False) -> None:
@@ -429,19 +423,10 @@ class Search(Session[Proposal]):
         with self.log.deciding():
             self._learn(self.posterior.settle())
 
-    def _outdated(self) -> None:
-        if self.explored is not None:
-            self.explored.outdated()
-
-    def _reopen(self, rows: Sequence[int]) -> None:
-        """Let leaves be evaluated again; what a back-up has closed above them is for the next one to say."""
-        self.index.reopen(rows)
-        self._outdated()
-
     def without_fantasies(self) -> None:
         """Let pending leaves no longer count as observed."""
         if self.posterior.discard_fantasies():
-            self._outdated()
+            self.index.outdated()
 
     def log_with(self, log: Log) -> None:
         """Report all further events to a log."""
@@ -631,13 +616,13 @@ class Search(Session[Proposal]):
     def result(self) -> Result:
         """The result so far."""
         data, best = self.data, self.incumbent()
-        prior = self.posterior.scores.covariance
+        prior, fit = self.posterior.scores.covariance, accuracy(data.evaluations)
         fields: dict[str, Any] = {
             "stopped": data.stopped,
             "history": tuple(data.evaluations),
             "covariance": None if prior is None else repr(prior),
-            "r2": data.foresight.r2,
-            "coverage": data.foresight.covered(),
+            "r2": None if fit is None else fit.r2,
+            "coverage": None if fit is None else fit.coverage,
         }
         if best is None:
             return Result(None, None, None, None, None, **fields)
@@ -657,7 +642,7 @@ class Search(Session[Proposal]):
     @property
     def _all_known(self) -> bool:
         """Whether every leaf was evaluated, and none is evaluated again."""
-        if self.repeats or self._failed or self.data.pending:
+        if self.repeats or self.data.failed or self.data.pending:
             return False
         return self._view.remaining.anywhere() is None
 

@@ -9,7 +9,7 @@ import pytest
 
 import dagsearch as ds
 from dagsearch.covariances import SetKernel
-from dagsearch.data import Foresight
+from dagsearch.data import Part
 from dagsearch.methods import default_parts
 from dagsearch.posterior import FunctionScores
 from dagsearch.proposers import Climb, Descent, Nearby, Portfolio, Random
@@ -161,7 +161,7 @@ def test_without_codes_one_decision_is_another_one_and_later_ones_stay():
     search = known(Bag())
     moves = moves_in(search.space)
     assert isinstance(moves, PathMoves)
-    point = ("c", "a", "b")
+    point = moves.points([("abc", ("c", "a", "b"))])[0]
     around = moves.around(point, 200, np.random.default_rng(0))
     leaves = [moves.leaf(other) for other in around]
     assert moves.leaf(point) not in leaves
@@ -329,34 +329,33 @@ def test_a_wrong_reward_can_be_taken_back(evaluations):
 
 
 def test_the_aim_rises_and_local_search_takes_turns_where_predicted_improvements_do_not_come():
-    foresight = Foresight()
-    foresight.record(None, 1.0)
-    assert (foresight.realised_ratio, foresight.margin) == (1.0, 0.0)
-    for _ in range(40):
-        foresight.record(Gaussian(2.0, 1.0), 0.5)
-    assert foresight.realised_ratio < 0.06
-    assert foresight.margin > 0.4
-    met = Foresight()
-    for reward in np.arange(40.0):
-        met.record(Gaussian(reward, 1.0), reward)
-    assert met.realised_ratio == 1.0
+    def told(*rewards):
+        part = Part()
+        for place, (reward, predicted) in enumerate(rewards, start=1):
+            part.add(ds.Evaluation(place, None, None, reward, reward, 0.0, predicted))
+        return part
+
+    first = told((1.0, None))
+    assert (first.realised_ratio, first.margin) == (1.0, 0.0)
+    missed = told((1.0, None), *[(0.5, Gaussian(2.0, 1.0))] * 40)
+    assert missed.realised_ratio < 0.06
+    assert missed.margin > 0.4
+    assert told(*[(reward, Gaussian(reward, 1.0)) for reward in np.arange(40.0)]).realised_ratio == 1.0
     rng, local, climbs = np.random.default_rng(0), Nearby(), [Climb(), Climb()]
     portfolio = Portfolio(climbs, local)
 
-    def turns(count, foresight):
-        view = SimpleNamespace(initial=False, part=SimpleNamespace(foresight=foresight, known=0))
+    def turns(count, part):
+        view = SimpleNamespace(initial=False, part=part)
         return [next(portfolio.turn(view, rng)) for _ in range(count)]
 
-    first = turns(400, foresight)
+    first = turns(400, missed)
     assert 150 < first.count(local) < 210
     assert abs(first.count(climbs[0]) - first.count(climbs[1])) <= 1
-    assert local not in turns(100, SimpleNamespace(realised_ratio=0.6))
+    assert local not in turns(100, SimpleNamespace(realised_ratio=0.6, known=0))
 
 
 def test_if_one_finds_nothing_the_others_are_asked():
-    view = SimpleNamespace(
-        initial=False, part=SimpleNamespace(foresight=SimpleNamespace(realised_ratio=1.0), known=0)
-    )
+    view = SimpleNamespace(initial=False, part=Part())
     one, other, local, rng = Climb(), Climb(), Nearby(), np.random.default_rng(0)
     portfolio = Portfolio([one, other, one], local, initial=1)
     asked = list(portfolio.turn(view, rng))

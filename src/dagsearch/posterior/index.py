@@ -9,6 +9,7 @@ from dagsearch._internal.arrays import grown
 from dagsearch._internal.deadline import Deadline
 from dagsearch.errors import ProblemError
 from dagsearch.posterior.base import Scores
+from dagsearch.posterior.units import Episode
 from dagsearch.problem import Problem, State
 from dagsearch.results import Gaussian
 from dagsearch.space import Space
@@ -112,6 +113,15 @@ class Index:
         """Let leaves be evaluated again."""
         self.reopenings += 1
         self.table.closed[leaves] = False
+
+    def learnt(self, episodes: Sequence[Episode]) -> None:
+        """The scores have learnt rewards."""
+
+    def outdated(self) -> None:
+        """The scores or the explored DAG have changed."""
+
+    def leave(self, path: Sequence[int]) -> None:
+        """A descent along a path does not count any more: its leaf is not evaluated."""
 
     def score(self, row: int) -> Gaussian:
         """Belief over the g of a numbered state."""

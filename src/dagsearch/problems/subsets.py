@@ -114,7 +114,7 @@ class Subsets(ListedProblem):
         elif self._sized or len(state) >= self.k:
             return []
         left = list(self._items)
-        for number in reversed(self._numbers(state)):
+        for number in sorted(map(self._number.__getitem__, state), reverse=True):
             del left[number]
         return left
 
@@ -125,10 +125,6 @@ class Subsets(ListedProblem):
         is_size = isinstance(action, Size)
         size, chosen = (action.size, state.chosen) if is_size else (state.size, state.chosen | {action})
         return chosen if len(chosen) == size else Partial(size, chosen)
-
-    def _is_open(self, state: Partial | Subset) -> bool:
-        """Whether there are decisions left."""
-        return isinstance(state, Partial) or (not self._sized and len(state) < self.k)
 
     def leaf(self, given: Any) -> Subset:
         """The complete subset that a list or set of items stands for; raises if there is none."""
@@ -169,12 +165,12 @@ class Subsets(ListedProblem):
 
     def codes(self, states: Sequence[Partial | Subset]) -> IntArray:
         """1 for an item that is chosen, 0 for one that is not, −1 where it is open; shape ``(states, n)``."""
-        rows = np.zeros((len(states), self.n), dtype=np.int64)
-        rows[list(map(self._is_open, states))] = -1
-        sets = list(map(_chosen, states))
-        sizes = list(map(len, sets))
+        sets = list(map(_chosen, states)) if self._sized else states
+        sizes = np.fromiter(map(len, sets), np.int64, len(sets))
+        rows = np.zeros((len(sets), self.n), dtype=np.int64)
+        rows[[isinstance(state, Partial) for state in states] if self._sized else sizes < self.k] = -1
         numbers = map(self._number.__getitem__, chain.from_iterable(sets))
-        rows[np.repeat(np.arange(len(sets)), sizes), np.fromiter(numbers, np.int64, sum(sizes))] = 1
+        rows[np.repeat(np.arange(len(sets)), sizes), np.fromiter(numbers, np.int64, sizes.sum())] = 1
         return rows
 
     def leaf_of(self, codes: IntArray) -> Subset:

@@ -6,7 +6,7 @@ from typing import Protocol
 
 import numpy as np
 
-from dagsearch.data import Data, Rewards
+from dagsearch.data import Data, Part, Rewards
 from dagsearch.posterior.index import Index
 from dagsearch.posterior.posterior import Posterior
 from dagsearch.proposers.remaining import Remaining
@@ -31,17 +31,14 @@ class View:
     """The best of some evaluations: by reward, or by mean g where noise is learnt."""
     explored: Explored
     """The explored DAG, whose values may be stale; only a search that descends has one."""
+    part: Part
+    """The rewards of the present part of the search."""
     initial: bool = False
     """Whether the leaf is one of the random ones that a search begins with."""
 
     def __post_init__(self) -> None:
         self.space: Space = self.index.space
         """The problem."""
-
-    @property
-    def part(self) -> Rewards:
-        """The rewards of the present part of the search."""
-        return self.data.part(self.posterior.part)
 
     def good(self) -> Sequence[Evaluation]:
         """The part's best evaluations of different leaves to which actions are known, its incumbent first."""

@@ -1,8 +1,9 @@
 """Local search of the belief: the leaf of largest expected improvement a few changes away from good ones."""
 
 import math
-from collections.abc import Sequence
-from itertools import islice
+from collections.abc import Iterable, Sequence
+from heapq import nlargest
+from itertools import repeat
 from operator import itemgetter
 from typing import Any, cast
 
@@ -10,7 +11,7 @@ import numpy as np
 
 from dagsearch._internal.arrays import grown
 from dagsearch._internal.parts import Configured
-from dagsearch._internal.typing import FloatArray, IntArray
+from dagsearch._internal.typing import BoolArray, FloatArray, IntArray
 from dagsearch.posterior.base import JointScores, largest
 from dagsearch.posterior.function import AnchoredScores
 from dagsearch.posterior.index import Index
@@ -57,7 +58,7 @@ class Climb(Configured):
         landscape = _Landscape(view, moves_in(view.space), nodes, self._known)
         every, coding = view.space.few_codes, view.space.coding
         if every is not None and coding is not None and coding.layout.kind == "places":
-            return landscape.best_leaf(landscape.best_of(every))
+            return landscape.best_leaf(zip(landscape.rate_open([every])[0].tolist(), every, strict=True))
         others = rng.choice(len(reached), min(self.explorers, len(reached)), replace=False)
         chosen = [*good[: self.starts], *(reached[other] for other in others)]
         starts = landscape.moves.points([(one.leaf, one.actions or ()) for one in chosen])
@@ -66,15 +67,15 @@ class Climb(Configured):
     def _climb(
         self, landscape: "_Landscape", starts: Points, rng: np.random.Generator
     ) -> list[tuple[float, Any]]:
-        """All points that were worth a step, with their ratings; the paths are followed side by side."""
-        met = list(zip(landscape.rate(starts).tolist(), starts, strict=True))
-        reached = list(met)
+        """All open points that were worth a step, with their ratings; the paths are followed side by side."""
+        reached = list(zip(landscape.rate(starts).tolist(), starts, strict=True))
+        met = [one for one, closed in zip(reached, landscape.closed(starts), strict=True) if not closed]
         for _ in range(self.depth):
             landscape.index.deadline.check()
             around = [landscape.around(point, rng) for _, point in reached]
             higher = []
-            for (before, _), points, rating in zip(reached, around, landscape.rate_each(around), strict=True):
-                best = landscape.first_open(points, rating)
+            for (before, _), points, rating in zip(reached, around, landscape.rate_open(around), strict=True):
+                best = landscape.first_leaf(points, rating)
                 if best is not None:
                     met.append((float(rating[best]), points[best]))
                     if rating[best] > before:
@@ -98,10 +99,8 @@ class _Landscape:
         all_swaps = view.space.is_of_one_size and view.space.allowed is None
         self._by_swaps = all_swaps and self._reader is not None and self._reader.rates_swaps
         self._known = known.read(view.index) if self._by_codes else None
-        # Whether a point may not be evaluated; by its codes where there are any, so that no leaf is made.
-        self._is_closed = self._is_leaf_closed if self._known is None else self._known.is_closed
         # How far above the best score to aim, in the model's units.
-        self._target = float(view.posterior.moments(good)[0].max()) + view.part.foresight.margin
+        self._target = float(view.posterior.moments(good)[0].max()) + view.part.margin
 
     def around(self, point: Any, rng: np.random.Generator) -> Points:
         """Points one change away: of many swaps those with the best means, else a random part."""
@@ -132,38 +131,38 @@ class _Landscape:
         rating[closer] = log_expected_improvement(mean, variance, self._target).round(9)
         return rating
 
-    def best_of(self, points: Points) -> list[tuple[float, Any]]:
-        """The best rated of many points, with their ratings."""
-        self.index.deadline.check()
-        rating = self.rate(points)
-        ranked = (-rating).argsort(kind="stable")[: int((rating > -np.inf).sum())].tolist()
-        open_ = (place for place in ranked if not self._is_closed(points[place]))
-        return [(float(rating[place]), points[place]) for place in islice(open_, _MOST_CHECKED)]
-
-    def rate_each(self, groups: Sequence[Points]) -> list[FloatArray]:
-        """:meth:`rate` of several groups of points at once."""
+    def rate_open(self, groups: Sequence[Points]) -> list[FloatArray]:
+        """:meth:`rate` of several groups of points at once; −∞ also where a point may not be evaluated."""
         together = np.concatenate(groups) if self._by_codes else [one for group in groups for one in group]
-        return np.split(self.rate(together), np.cumsum([len(group) for group in groups[:-1]]))
+        rating = self.rate(together)
+        if not self._by_swaps:  # which lead to open leaves only
+            rating[self.closed(together)] = -np.inf
+        return np.split(rating, np.cumsum([len(group) for group in groups[:-1]]))
 
-    def first_open(self, points: Points, rating: FloatArray) -> int | None:
-        """The best rated point that may be evaluated."""
+    def closed(self, points: Points) -> BoolArray:
+        """Which points may not be evaluated; by their codes where there are any, so that no leaf is made."""
+        if self._known is None:
+            return np.array(
+                [self.index.is_closed(self.moves.leaf(point)) for point in points], dtype=np.bool_
+            )
+        nodes = self._known.nodes(points)
+        return np.asarray((nodes >= 0) & self.index.table.closed[nodes])
+
+    def first_leaf(self, points: Points, rating: FloatArray) -> int | None:
+        """The best rated point that is a leaf."""
         for place in (-rating).argsort(kind="stable").tolist():
             if rating[place] == -math.inf:
                 break
-            if not self._is_closed(points[place]) and (self.moves.certain or self.moves.way(points[place])):
+            if self.moves.certain or self.moves.way(points[place]):
                 return int(place)
         return None
 
-    def _is_leaf_closed(self, point: Any) -> bool:
-        return self.index.is_closed(self.moves.leaf(point))
-
-    def best_leaf(self, met: Sequence[tuple[float, Any]]) -> Proposal | None:
-        """The best leaf among the points that were met, if any may be evaluated."""
-        ranked = sorted(met, key=itemgetter(0), reverse=True)
-        for rating, point in ranked[:_MOST_CHECKED]:
+    def best_leaf(self, met: Iterable[tuple[float, Any]]) -> Proposal | None:
+        """The best leaf among open points with their ratings, if any may be evaluated."""
+        for rating, point in nlargest(_MOST_CHECKED, met, key=itemgetter(0)):
             if rating == -math.inf:
                 break
-            way = None if self._is_closed(point) else self.moves.way(point)
+            way = self.moves.way(point)
             if way is not None and not self.index.is_closed(way[0]):
                 return Proposal(way[0], tuple(way[1]))
         return None
@@ -192,8 +191,7 @@ class _KnownCodes:
             self._chosen = grown(self._chosen, self._count, codes.shape[1])
             self._rows = grown(self._rows, self._count)
             self._chosen[old : self._count], self._rows[old : self._count] = codes == 1, fresh
-            keys = [row.tobytes() for row in codes.astype(np.int32)]  # half as large
-            self._row_of.update(zip(keys, fresh, strict=True))
+            self._row_of.update(zip(_keys(codes), fresh, strict=True))
         self._seen, self._is_closed = len(states), index.table.closed
         return self
 
@@ -206,13 +204,15 @@ class _KnownCodes:
 
     def nodes(self, points: IntArray) -> IntArray:
         """Rows of the leaves with these codes, −1 for a leaf that is not known."""
-        keys = [codes.tobytes() for codes in points.astype(np.int32)]
-        return np.array([self._row_of.get(key, -1) for key in keys], dtype=np.int64)
+        return np.array(list(map(self._row_of.get, _keys(points), repeat(-1))), dtype=np.int64)
 
-    def is_closed(self, codes: IntArray) -> bool:
-        """Whether these are the codes of a leaf that may not be evaluated."""
-        row = self._row_of.get(codes.astype(np.int32).tobytes())
-        return row is not None and bool(self._is_closed[row])
+
+def _keys(codes: IntArray) -> list[bytes]:
+    """Every row as bytes."""
+    # Small integers take half of the memory.
+    rows = np.ascontiguousarray(codes, dtype=np.int32)
+    found: list[bytes] = rows.view(f"V{4 * codes.shape[1]}").ravel().tolist()
+    return found
 
 
 def log_expected_improvement(mean: FloatArray, variance: FloatArray, best: float) -> FloatArray:

@@ -5,7 +5,7 @@ from copy import copy
 
 import numpy as np
 
-from dagsearch.data import Rewards
+from dagsearch.data import Part
 from dagsearch.proposers.base import Proposer, View
 from dagsearch.proposers.descent import Descent
 from dagsearch.proposers.nearby import Random
@@ -60,7 +60,7 @@ class Portfolio:
             self._initial -= 1
             yield self.descent or Random()
             view.initial = False
-        ratio = view.part.foresight.realised_ratio
+        ratio = view.part.realised_ratio
         if self.local is not None and ratio < 0.5 and rng.random() < 0.5 - ratio:
             yield self.local
         first, self._turn = self._turn, (self._turn + 1) % len(self.proposers)
@@ -71,7 +71,7 @@ class Portfolio:
             yield from (self.local,) if self.local is not None else ()
             yield Random()
 
-    def begin(self, part: Rewards) -> None:
+    def begin(self, part: Part) -> None:
         """A part of the search begins or is taken up again; a new one begins with random leaves, too."""
         self._initial = self.initial if len(part) == 0 else 0
 

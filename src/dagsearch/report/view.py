@@ -8,7 +8,7 @@ import numpy as np
 from tqdm import tqdm
 
 from dagsearch._internal.texts import shown
-from dagsearch.data import Foresight
+from dagsearch.data import accuracy
 from dagsearch.forecasts import FARTHEST, forecast, progress_of
 from dagsearch.report.effects import Effect, effects_of
 from dagsearch.report.parts import Shown, leaf_parts, leaf_text, leaf_texts, parts_of, text_of
@@ -258,12 +258,8 @@ def _forecast(record: Record, told: Sequence[Shown], left: int | None) -> list[d
 
 def _calibration(told: Sequence[Shown]) -> dict[str, Any] | None:
     """Calibration on the second half of the rewards; ``None`` with too few predictions."""
-    foresight = Foresight()
-    for one in told:
-        foresight.record(one.predicted, one.reward)
-    if not foresight.recent:
-        return None
-    return {"count": len(foresight.recent), "covered": foresight.covered(), "r2": foresight.r2}
+    found = accuracy(told)
+    return None if found is None else {"count": found.rewards, "covered": found.coverage, "r2": found.r2}
 
 
 def is_noisy(record: Record) -> bool:

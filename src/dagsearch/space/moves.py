@@ -5,7 +5,7 @@ not be a leaf: it is replayed through the problem (:meth:`Moves.way`), and not p
 it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _MANY, _FAR = 24, 8
 
 Points = Any
-"""Rows of codes, shape ``(points, places)``, or a list of tuples of decisions."""
+"""Rows of codes, shape ``(points, places)``, or a list of leaves with the decisions that lead there."""
 
 
 class CodeMoves:
@@ -199,29 +199,28 @@ class PathMoves:
         self._space = space
 
     def points(self, ways: Sequence[tuple[State, Sequence[Action]]]) -> Points:
-        """The decisions that lead to the leaves."""
-        return [tuple(actions) for _, actions in ways]
+        """The leaves with their decisions."""
+        return [(leaf, list(actions)) for leaf, actions in ways]
 
-    def around(self, point: Any, count: int, rng: np.random.Generator) -> Points:
+    def around(self, point: Walk, count: int, rng: np.random.Generator) -> Points:
         """Paths on which one decision is another one, at states chosen at random."""
-        space, states = self._space, passed(self._space.problem, point)
+        space, (leaf, taken) = self._space, point
+        states = passed(space.problem, taken)
         places = [place for place, state in enumerate(states) if len(space.problem.actions(state)) > 1]
-        found: dict[Any, tuple[Action, ...]] = {space.key(states[-1]): tuple(point)}
+        found: dict[Hashable, Walk] = {space.key(leaf): point}
         for place in rng.choice(places, size=count).tolist() if places else ():
-            leaf, actions = self._redecided(point, states[place], place, rng)
-            if space.allows(leaf):
-                found.setdefault(space.key(leaf), actions)
+            changed = self._redecided(taken, states[place], place, rng)
+            if space.allows(changed[0]):
+                found.setdefault(space.key(changed[0]), changed)
         return list(found.values())[1:]
 
-    def _redecided(
-        self, point: Sequence[Action], state: State, place: int, rng: np.random.Generator
-    ) -> tuple[State, tuple[Action, ...]]:
-        """The path with another decision at one place."""
-        problem, taken = self._space.problem, list(point[:place])
+    def _redecided(self, path: Sequence[Action], state: State, place: int, rng: np.random.Generator) -> Walk:
+        """The path with another decision at one place, where it has come to a state."""
+        problem, taken = self._space.problem, list(path[:place])
         actions = problem.actions(state)
         other = actions[int(rng.random() * (len(actions) - 1))]  # of all but the last
-        taken.append(actions[-1] if other == point[place] else other)
-        state, later = problem.step(state, taken[-1]), list(point[place + 1 :])
+        taken.append(actions[-1] if other == path[place] else other)
+        state, later = problem.step(state, taken[-1]), list(path[place + 1 :])
         while len(offered := problem.actions(state)) > 0:
             kept = next((action for action in later if action in offered), None)
             if kept is None:
@@ -230,15 +229,15 @@ class PathMoves:
                 later.remove(kept)
             taken.append(kept)
             state = problem.step(state, kept)
-        return state, tuple(taken)
+        return state, taken
 
-    def leaf(self, point: Any) -> State:
-        """The leaf that the decisions lead to."""
-        return passed(self._space.problem, point)[-1]
+    def leaf(self, point: Walk) -> State:
+        """The leaf."""
+        return point[0]
 
-    def way(self, point: Any) -> Walk | None:
-        """The leaf and its decisions."""
-        return self.leaf(point), list(point)
+    def way(self, point: Walk) -> Walk:
+        """The leaf and its decisions: they were found by taking them."""
+        return point
 
 
 Moves = CodeMoves | PathMoves

@@ -65,15 +65,10 @@ class Explored(Index):
     # Values ------------------------------------------------------------------------------------------
 
     def outdated(self) -> None:
-        """The scores or the DAG have changed."""
         self._stale = True
 
     def learnt(self, episodes: Sequence[Episode]) -> None:
-        """The scores have learnt rewards.
-
-        Scores are refreshed now rather than when they are read: reading values must not change the run.
-        """
-        self.scores.refresh()
+        self.scores.refresh()  # not when values are read, which must not change the run
         self.backup.learn(self, episodes)
         self._stale = True
 
@@ -142,6 +137,11 @@ class Explored(Index):
         super().reopen(leaves)
         graph = self.graph
         graph.closed[: len(graph)][~graph.terminal[: len(graph)]] = False
+        self.outdated()
+
+    def leave(self, path: Sequence[int]) -> None:
+        self.graph.visits[list(path)] -= 1
+        self.outdated()
 
     def visited(
         self, path: Sequence[int], actions: Sequence[Action], end: tuple[State, Sequence[Action]]
