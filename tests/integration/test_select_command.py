@@ -389,10 +389,6 @@ def test_own_folds_are_the_same_for_every_subset(select, folder):
     [
         (["--cv", "splits:nothing"], "--cv splits:nothing cannot be imported"),
         (["--cv", "splits:number"], "--cv splits:number: it is not a splitter: it has no method split"),
-        (
-            ["--group-column", "colour", "--time-column", "a"],
-            "--group-column and --time-column cannot be used together",
-        ),
         (["--group-column", "flag"], "n_splits=5"),
         (["--time-column", "a", "--holdout", "0.999"], "--holdout 0.999: "),
     ],
@@ -402,6 +398,13 @@ def test_bad_rows_are_told(select, folder, arguments, message):
     code, out, err = select(*arguments)
     assert (code, out) == (1, "")
     assert message in err
+
+
+def test_groups_and_time_exclude_each_other(select, capsys):
+    with pytest.raises(SystemExit) as ended:
+        select("--group-column", "colour", "--time-column", "a")
+    assert ended.value.code == 2
+    assert "argument --time-column: not allowed with argument --group-column" in capsys.readouterr().err
 
 
 # Files ------------------------------------------------------------------------------------------------
