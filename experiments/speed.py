@@ -54,7 +54,7 @@ def run(quick: bool = False, jobs: int = 1) -> Outcome:
     measurements |= {"digits": digits, "resume": resume, "uct": uct}
     repeats = 1 if quick else 3
     rows = []
-    with one_thread():
+    with one_thread:
         for search in (Search.paper(cheap_subsets(9, 3)), Search.default(cheap_subsets(64, 10))):
             step_seconds(search, 60)  # compiles
         for name, measure in measurements.items():

@@ -87,7 +87,7 @@ class Search(Session[Proposal]):
         Name of the run in the database; by default the database has one run.
     """
 
-    @one_thread()
+    @one_thread
     def __init__(
         self,
         problem: Problem | Space,
@@ -152,7 +152,7 @@ class Search(Session[Proposal]):
         if refused:
             raise refused[0]
 
-    @one_thread()
+    @one_thread
     def try_ask(self) -> Proposal | None:
         if (left := self.log.take_over() or self.data.next_offered()) is not None or self.log.overtaken:
             return left
@@ -220,7 +220,7 @@ class Search(Session[Proposal]):
             self.index.reopen([row for row, before in zip(pending, closed, strict=True) if not before])
         return self._next()
 
-    @one_thread()
+    @one_thread
     def tell(
         self,
         evaluated: Proposal | State,
@@ -355,7 +355,7 @@ class Search(Session[Proposal]):
         self.index.leaf(leaf)  # raises if it is none
         return proposal
 
-    @one_thread()
+    @one_thread
     def forget(
         self, evaluated: Proposal | State, *, again: bool = True, leaf: State = None, note: Any = None
     ) -> None:
@@ -413,7 +413,7 @@ class Search(Session[Proposal]):
             if again:
                 self.index.reopen([row])
 
-    @one_thread()
+    @one_thread
     def settle(self, exhausted: bool = False) -> None:
         """Learn from the rewards told so far, if they are held back to be standardised with more.
 
@@ -435,7 +435,7 @@ class Search(Session[Proposal]):
     # Methods -----------------------------------------------------------------------------------------
 
     @classmethod
-    @one_thread()
+    @one_thread
     def paper(
         cls,
         problem: Problem,
@@ -497,7 +497,7 @@ class Search(Session[Proposal]):
         return search
 
     @classmethod
-    @one_thread()
+    @one_thread
     def default(
         cls,
         problem: Problem,
@@ -541,7 +541,7 @@ class Search(Session[Proposal]):
         self.without_fantasies()
         return self.explored.current()
 
-    @one_thread()
+    @one_thread
     def belief(self, state: State) -> Belief:
         """Belief over g of any state, in units of the reward, and over v; ignores pending leaves.
 
@@ -562,7 +562,7 @@ class Search(Session[Proposal]):
             g = self.posterior.in_reward_units(Gaussian(float(mean[0]), float(variance[0])))
         return Belief(g, g if len(self.problem.actions(state)) == 0 else None, 0)
 
-    @one_thread()
+    @one_thread
     def best_action(self, state: State) -> Action | None:
         """The action with the best mean value; ``None`` where the explored part ends."""
         descent = self.portfolio.descent
@@ -576,7 +576,7 @@ class Search(Session[Proposal]):
         assert options is not None
         return options.action(int(np.argmax(descent.policy.value(options))))
 
-    @one_thread()
+    @one_thread
     def recommend(self) -> Line:
         """The path of best mean v, continued by best mean g from where the explored part ends.
 
@@ -612,7 +612,7 @@ class Search(Session[Proposal]):
         mean, _ = posterior.moments([one.row for one in rewards.evaluations])
         return rewards.evaluations[int(np.argmax(mean))]
 
-    @one_thread()
+    @one_thread
     def result(self) -> Result:
         """The result so far."""
         data, best = self.data, self.incumbent()

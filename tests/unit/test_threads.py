@@ -27,12 +27,11 @@ def many_threads():
 
 
 def test_the_limit_holds_for_every_thread_until_the_last_has_left():
-    first, second = one_thread(), one_thread()
     with ThreadPoolExecutor(1) as other:
-        with first:
-            other.submit(second.__enter__).result()
+        with one_thread:
+            other.submit(one_thread.__enter__).result()
         assert counts() == {1}
-        other.submit(second.__exit__, None, None, None).result()
+        other.submit(one_thread.__exit__, None, None, None).result()
         assert counts() == {MANY}
 
 

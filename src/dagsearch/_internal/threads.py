@@ -1,15 +1,11 @@
 """Linear algebra in a single thread."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ContextDecorator
 from functools import cache
-from operator import methodcaller
 from threading import Lock
 from typing import Any
 
 from threadpoolctl import ThreadpoolController
-
-_threads_of = methodcaller("get_num_threads")
 
 
 @cache
@@ -35,36 +31,35 @@ def set_threads(library: Any, threads: int) -> None:
         release(force=True)
 
 
-_lock, _before = Lock(), list[int]()  # numbers of threads outside, while there are users
-_users = 0
+class _OneThread(ContextDecorator):
+    """The limit, with the number of its users and the libraries that have more threads outside it."""
+
+    def __init__(self) -> None:
+        self._lock, self._users, self._limited = Lock(), 0, list[tuple[Any, int]]()
+
+    def __enter__(self) -> None:
+        with self._lock:
+            self._users += 1
+            if self._users == 1:
+                self._limited.clear()
+                for library in libraries():
+                    if (before := library.get_num_threads()) > 1:
+                        self._limited.append((library, before))
+                        set_threads(library, 1)
+
+    def __exit__(self, *error: object) -> None:
+        with self._lock:
+            self._users -= 1
+            if self._users == 0:
+                for library, before in self._limited:
+                    set_threads(library, before)
 
 
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """Within this context, entered by any number of threads, NumPy and SciPy use one BLAS thread.
+one_thread = _OneThread()
+"""Within this context, entered by any number of threads, NumPy and SciPy use one BLAS thread.
 
-    A step multiplies many small matrices. More threads would mostly wait for each other, especially where
-    several searches share the cores. They would also add numbers in another order, so that the same seed
-    would give another run on another machine. The first to enter sets the limit, the last to leave lifts it.
-    It holds in the methods of a search alone: a user's reward has all threads.
-    """
-    global _users
-    with _lock:
-        _users += 1
-        if _users == 1:
-            _before[:] = map(_threads_of, libraries())
-            _limit([1] * len(_before))
-    try:
-        yield
-    finally:
-        with _lock:
-            _users -= 1
-            if _users == 0:
-                _limit(_before)
-
-
-def _limit(threads: Sequence[int]) -> None:
-    """Set the number of threads of every library that has another one."""
-    for library, wanted, before in zip(libraries(), threads, _before, strict=True):
-        if before != 1:
-            set_threads(library, wanted)
+A step multiplies many small matrices. More threads mostly wait for each other: where searches share the cores,
+they take 20 times as long. They would also add numbers in another order, so that the same seed would give
+another run on another machine. The first to enter sets the limit, the last to leave lifts it, so that a user's
+reward has all threads.
+"""

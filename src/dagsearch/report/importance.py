@@ -54,7 +54,7 @@ class Importance(NamedTuple):
     """Share of the samples in which it is positive; ties count one half."""
 
 
-@one_thread()
+@one_thread
 def importances(
     has: BoolArray,
     rewards: FloatArray,
