@@ -4,8 +4,10 @@ Numba is imported at the first call of one of them: the import takes longer than
 """
 
 import logging
+import sys
 from collections.abc import Callable
 from functools import update_wrapper
+from pkgutil import resolve_name
 from typing import Any, TypeVar, cast
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -36,8 +38,9 @@ class Compiled:
             except RuntimeError as error:  # no folder can be written to: neither the package's nor at home
                 logger.info("%s; set NUMBA_CACHE_DIR to a folder that can be written to", error)
                 self.dispatcher = njit(self.__wrapped__)
+            vars(sys.modules[self.__module__])[self.__name__] = self.dispatcher  # without this detour
             return self.dispatcher
         return getattr(self.dispatcher, name)
 
-    def __reduce__(self) -> str:
-        return str(self.__name__)  # by reference, as functions are
+    def __reduce__(self) -> tuple[Callable[[str], Any], tuple[str]]:
+        return resolve_name, (f"{self.__module__}:{self.__name__}",)  # by reference, as functions are
