@@ -1,7 +1,7 @@
 """Checks of a user's problem before it is searched."""
 
 import warnings
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from dagsearch.errors import ProblemError
 from dagsearch.posterior.units import checked_reward
 from dagsearch.problem import Problem, State, check_members, has_costly_steps
 from dagsearch.space import Space
-from dagsearch.space.check import checked_actions, checked_step, in_another_order
+from dagsearch.space.check import checked_walks, in_another_order
 
 # Number of children of a state that are compared with each other.
 _CHILDREN_COMPARED = 8
@@ -71,37 +71,14 @@ def check_problem(
     if has_costly_steps(problem):
         return _take_steps(problem, rewards, rng)
     space = Space(problem)
-    paths = _walks(space, walks, longest, rng)
+    paths = checked_walks(space, walks, longest, rng)
+    if any(len(problem.actions(path[-1])) > 0 for path in paths):
+        raise ProblemError(f"no leaf within {longest} decisions of the root; every path must end")
     _check_random_leaves(space, rng, paths)
     _check_added_items(space, rng, paths)
     for leaf in [path[-1] for path in paths if space.allows(path[-1])][:rewards]:
         checked_reward(problem.reward(leaf), leaf)
     return _warn_if_incomparable(space)
-
-
-def _walks(space: Space, walks: int, longest: int, rng: np.random.Generator) -> list[list[State]]:
-    """The states on random paths from the root to leaves."""
-    offered, paths = dict[Hashable, tuple[list[str], int]](), list[list[State]]()
-    for _ in range(walks):
-        state, path = space.problem.root(), dict[Hashable, State]()
-        while (key := space.key(state)) not in path:
-            path[key] = state
-            actions = checked_actions(space, state)
-            now = [repr(action) for action in actions], space.player(state)
-            if (before := offered.setdefault(key, now)) != now:
-                raise ProblemError(
-                    f"inconsistent actions or player: {state!r} first had {before!r}, later {now!r}; equal "
-                    "states must offer the same actions to the same player"
-                )
-            if len(actions) == 0:
-                paths.append(list(path.values()))
-                break
-            if len(path) > longest:
-                raise ProblemError(f"no leaf within {longest} decisions of the root; every path must end")
-            state = checked_step(space, state, actions[int(rng.integers(len(actions)))])
-        else:
-            raise ProblemError(f"cycle: a path leads from the state {state!r} back to it")
-    return paths
 
 
 def _check_random_leaves(space: Space, rng: np.random.Generator, paths: Sequence[Sequence[State]]) -> None:

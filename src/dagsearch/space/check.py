@@ -1,34 +1,54 @@
 """Checks of every problem before it is searched; :mod:`dagsearch.testing` has more."""
 
-from collections.abc import Mapping, Set
+from collections.abc import Hashable, Mapping, Set
 from typing import Any
+
+import numpy as np
 
 from dagsearch.errors import ProblemError
 from dagsearch.problem import MOST_ACTIONS, Action, State, check_members
 from dagsearch.space.space import Space
 from dagsearch.space.walks import shape_rng
 
-# Number of decisions on each path that is checked before a search.
-_LONGEST = 100
+# Number of paths that are checked before a search, and of decisions on each.
+_WALKS, _LONGEST = 3, 100
 
 
 def check_paths(space: Space) -> None:
     """Raise :class:`ProblemError` unless the problem has the four methods and sound paths.
 
-    Besides the path of first actions, two random ones are checked. No reward is computed.
+    No reward is computed.
     """
     check_members(space.problem)
-    problem, rng = space.problem, shape_rng()
-    for number in range(3):
-        state = problem.root()
-        for _ in range(_LONGEST):
-            actions = checked_actions(space, state)
-            if len(actions) == 0:
+    checked_walks(space, _WALKS, _LONGEST, shape_rng())
+
+
+def checked_walks(space: Space, walks: int, longest: int, rng: np.random.Generator) -> list[list[State]]:
+    """The states on random paths from the root, to leaves or as many decisions; raises if one is unsound."""
+    offered, paths = dict[Hashable, tuple[list[Action], int]](), list[list[State]]()
+    for _ in range(walks):
+        state, path = space.problem.root(), dict[Hashable, State]()
+        while (key := space.key(state)) not in path:
+            path[key] = state
+            actions = _checked_actions(space, state)
+            now = list(actions), space.player(state)
+            if (before := offered.setdefault(key, now)) != now:
+                raise ProblemError(
+                    f"inconsistent actions or player: {state!r} first had {before!r}, later {now!r}; equal "
+                    "states must offer the same actions to the same player"
+                )
+            if len(actions) == 0 or len(path) > longest:
+                paths.append(list(path.values()))
                 break
-            state = checked_step(space, state, actions[int(rng.integers(len(actions))) if number else 0])
+            state = _checked_step(space, state, actions[int(rng.integers(len(actions)))])
+        else:
+            raise ProblemError(
+                f"cycle: a path leads from the state {state!r} back to it, and every path must end"
+            )
+    return paths
 
 
-def checked_actions(space: Space, state: State) -> Any:
+def _checked_actions(space: Space, state: State) -> Any:
     """The actions at a state; raises :class:`ProblemError` if they have no order, or change it."""
     name, actions = type(space.problem).__name__, space.problem.actions(state)
     ordered = hasattr(actions, "__len__") and hasattr(actions, "__getitem__")
@@ -56,7 +76,7 @@ def in_another_order(state: State, first: Any, second: Any) -> str:
     )
 
 
-def checked_step(space: Space, state: State, action: Action) -> State:
+def _checked_step(space: Space, state: State, action: Action) -> State:
     """The state after an action; raises :class:`ProblemError` if the old one changed, or steps differ."""
     name, before = f"{type(space.problem).__name__}.step", (repr(state), space.key(state))
     first, second = space.problem.step(state, action), space.problem.step(state, action)
