@@ -156,8 +156,9 @@ class Data(Rewards):
         self, leaf: State, actions: tuple[Action, ...] | None, reward: float, seconds: float, **about: Any
     ) -> Evaluation:
         """The next evaluation, for :meth:`add`; ``about`` has its other fields."""
-        best = max(reward, self.evaluations[-1].best_reward) if self.evaluations else reward
-        return Evaluation(len(self) + 1, leaf, actions, reward, best, seconds, **about)
+        told = self.evaluations
+        best = max(reward, told[-1].best_reward) if told else reward
+        return Evaluation(len(told) + 1, leaf, actions, reward, best, seconds, **about)
 
     def add(self, evaluation: Evaluation) -> None:
         """Add an evaluation, also to its part."""

@@ -29,7 +29,6 @@ from typing import NamedTuple
 import numpy as np
 
 from dagsearch._internal.checks import is_whole
-from dagsearch._internal.typing import FloatArray
 from dagsearch.results import Gaussian
 
 # Probability that an interval holds.
@@ -48,17 +47,9 @@ _FARTHEST_GAIN = 3.0
 _SHARE = 0.01
 
 
-class Coefficients(NamedTuple):
-    """Coefficients of a forecast."""
-
-    hazard: tuple[float, ...]
-    """a₀ to a₄."""
-    size: tuple[float, ...]
-    """c₀ to c₃."""
-
-
-FITTED = Coefficients((1.334, 0.835, 0.392, -0.172, -0.317), (0.927, 0.59, 0.184, 0.852))
-"""The coefficients in use."""
+# a₀ to a₄, and c₀ to c₃.
+_HAZARD = (1.334, 0.835, 0.392, -0.172, -0.317)
+_SIZE = (0.927, 0.59, 0.184, 0.852)
 
 
 class Forecast(NamedTuple):
@@ -86,19 +77,7 @@ class Past(NamedTuple):
     gained: float
     since_best: int
     error: float
-    largest: float = math.inf
-
-    def hazard_terms(self, n: int) -> FloatArray:
-        """What the coefficients of H are multiplied by."""
-        t = self.rewards
-        since, k = (self.since_best + 1) / t, self.improvements + 0.5
-        return np.array([1.0, math.log(math.log1p(n / t)), math.log(k), math.log(since), math.log(t)])
-
-    def size_terms(self, n: int) -> FloatArray:
-        """What the coefficients of m are multiplied by."""
-        shares = (self.gained / self.spread, self.error / self.spread)
-        logs = [math.log(share + _SHARE) for share in shares]
-        return np.array([1.0, math.log(math.log1p(n / self.rewards)), *logs])
+    largest: float
 
 
 def progress_of(
@@ -138,12 +117,15 @@ def progress_of(
     )
 
 
-def forecast(progress: Past, n: int, coefficients: Coefficients = FITTED) -> Forecast:
+def forecast(progress: Past, n: int) -> Forecast:
     """The best reward after ``n`` further evaluations."""
     if not is_whole(n) or n < 1:
         raise ValueError(f"n must be a positive whole number of evaluations, got {n!r}")
-    hazard = math.exp(min(float(progress.hazard_terms(n) @ coefficients.hazard), 50.0))
-    size = progress.spread * math.exp(min(float(progress.size_terms(n) @ coefficients.size), 50.0))
+    t, spread = progress.rewards, progress.spread
+    r, k, since = math.log1p(n / t), progress.improvements + 0.5, (progress.since_best + 1) / t
+    shares = progress.gained / spread + _SHARE, progress.error / spread + _SHARE
+    hazard = math.exp(min(np.dot(_HAZARD, [1.0, *np.log([r, k, since, t])]), 50.0))
+    size = spread * math.exp(min(np.dot(_SIZE, [1.0, *np.log([r, *shares])]), 50.0))
     stays = math.exp(-hazard)
     tail = (1.0 - _LEVEL) / 2.0
 

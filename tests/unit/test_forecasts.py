@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import dagsearch as ds
-from dagsearch.forecasts import Coefficients, forecast, progress_of
+from dagsearch import forecasts
+from dagsearch.forecasts import forecast, progress_of
 from dagsearch.results import Gaussian
 
 
@@ -51,12 +52,13 @@ def test_shift_and_scale_of_rewards_only_shift_and_scale_the_forecast():
     assert other[1:4] == pytest.approx([100.0 + 3.0 * value for value in one[1:4]])
 
 
-def test_the_interval_has_a_probability_of_ninety_percent():
+def test_the_interval_has_a_probability_of_ninety_percent(monkeypatch):
     """By samples from the model that the formulas describe: nothing with exp(-H), otherwise exponential."""
     rng, progress = np.random.default_rng(2), of([0.0, 1.0, 2.0, 1.0, 3.0, 2.5, 2.0, 1.0])
     for hazard in (0.3, 2.0, 6.0):
-        coefficients = Coefficients((np.log(hazard), 0, 0, 0, 0), (np.log(0.7), 0, 0, 0))
-        one = forecast(progress, 5, coefficients)
+        monkeypatch.setattr(forecasts, "_HAZARD", (np.log(hazard), 0, 0, 0, 0))
+        monkeypatch.setattr(forecasts, "_SIZE", (np.log(0.7), 0, 0, 0))
+        one = forecast(progress, 5)
         gain = 0.7 * progress.spread * rng.exponential(size=200_000)
         best = progress.best + np.where(rng.random(200_000) < np.exp(-hazard), 0.0, gain)
         assert ((one.low <= best) & (best <= one.high)).mean() == pytest.approx(0.9, abs=0.005)

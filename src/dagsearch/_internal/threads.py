@@ -58,8 +58,8 @@ class _OneThread(ContextDecorator):
 one_thread = _OneThread()
 """Within this context, entered by any number of threads, NumPy and SciPy use one BLAS thread.
 
-A step multiplies many small matrices. More threads mostly wait for each other: where searches share the cores,
-they take 20 times as long. They would also add numbers in another order, so that the same seed would give
-another run on another machine. The first to enter sets the limit, the last to leave lifts it, so that a user's
-reward has all threads.
+A step multiplies many small matrices. More threads mostly wait for each other: where searches share the
+cores, they take 20 times as long. They would also add numbers in another order, so that the same seed would
+give another run on another machine. The first to enter sets the limit, the last to leave lifts it, so that a
+user's reward has all threads.
 """

@@ -1,6 +1,6 @@
 """The states that a search has numbered: their keys, and which of them are closed."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -65,24 +65,27 @@ class Index:
 
     def node(self, state: State) -> int:
         """The state's number; it gets one if it has none."""
-        row = self.find(state)
-        return row if row >= 0 else self.nodes([state])[0]
+        row = self.table.find(key := self.key(state))
+        if row < 0:
+            self._number({key: state})
+        return row if row >= 0 else len(self.states) - 1
 
     def nodes(self, states: Sequence[State]) -> list[int]:
         """The states' numbers; they get some where they have none."""
-        find, keys = self.table.find, [self.key(state) for state in states]
-        fresh = {
-            key: (state, *self._about(state))
-            for key, state in zip(keys, states, strict=True)
-            if find(key) < 0
-        }
+        find, keys = self.table.find, list(map(self.key, states))
+        fresh = {key: state for key, state in zip(keys, states, strict=True) if find(key) < 0}
         if fresh:
-            # The user's problem and covariance may fail, so they are called before the table grows.
-            self.scores.track([about[0] for about in fresh.values()])
-            for key, about in fresh.items():
-                row = self.table.add(key, *about)
-                self.table.closed[row] = not self.space.allows(about[0])
-        return [find(key) for key in keys]
+            self._number(fresh)
+        return list(map(find, keys))
+
+    def _number(self, fresh: Mapping[Hashable, State]) -> None:
+        """Number states by their keys, which are new."""
+        # The user's problem and covariance may fail, so they are called before the table grows.
+        about = list(map(self._about, fresh.values()))
+        self.scores.track(list(fresh.values()))
+        for (key, state), more in zip(fresh.items(), about, strict=True):
+            row = self.table.add(key, state, *more)
+            self.table.closed[row] = not self.space.allows(state)
 
     def _about(self, state: State) -> tuple[Any, ...]:
         """What the table keeps of a state besides its key."""
@@ -98,7 +101,7 @@ class Index:
                 f"{state!r} is not a leaf: the problem has actions there. Only a complete sequence of "
                 "decisions has a reward"
             )
-        return self.node(state)
+        return row if row >= 0 else self.node(state)
 
     def is_leaf(self, row: int) -> bool:
         """Whether a numbered state is a leaf."""
