@@ -15,7 +15,6 @@ from dagsearch.covariances import (
     check_covariance,
 )
 from dagsearch.posterior import FunctionScores, WeightScores
-from dagsearch.posterior.landmarks import InducedScores
 from dagsearch.problem import Children
 from dagsearch.space import Space
 
@@ -178,21 +177,6 @@ def test_a_covariance_that_is_not_one_is_refused_and_nothing_changes():
     assert np.all(np.isfinite(scores.mean))
 
 
-def test_landmarks_refuse_what_is_not_a_number_and_nothing_changes():
-    def undefined(x, y):
-        return float("nan") if x != y and 7 in (x, y) else float(np.exp(-abs(x - y)))
-
-    covariance = Pairwise(undefined)
-    scores = InducedScores(covariance, 1e-3, 0.0, covariance.represent([1, 2, 3]))
-    scores.track([1, 2, 7])
-    scores.condition(0, 1.0)
-    before = scores.predict([1, 2, 3])
-    for refused in (lambda: scores.condition(2, 1.0), lambda: scores.fantasised([2])):
-        with pytest.raises(ds.CovarianceError, match="not finite"):
-            refused()
-    assert np.array_equal(scores.predict([1, 2, 3]), before)
-
-
 @pytest.mark.parametrize(
     ("function", "named"),
     [
@@ -288,56 +272,6 @@ def rewarded(count, seed=0):
     return problem, leaves, rewards
 
 
-def of_landmarks(covariance, leaves, noise=1e-2):
-    return InducedScores(covariance, noise, 0.0, covariance.represent(leaves))
-
-
-def test_landmarks_everywhere_are_exact():
-    problem, leaves, rewards = rewarded(200)
-    covariance = SetKernel(private=0.1).bind(problem)
-    exact, induced = FunctionScores(covariance, 1e-2), of_landmarks(covariance, leaves)
-    others = rewarded(50, seed=1)[1]
-    for scores in (exact, induced):
-        scores.track([*leaves, *others])
-        for node, reward in enumerate(rewards):
-            scores.condition(node, reward, 0.05 if node % 3 == 0 else None)
-        scores.condition(7, rewards[7] + 0.2)
-    assert induced.mean[:200] == pytest.approx(exact.mean[:200], abs=1e-4)
-    assert induced.variance[:200] == pytest.approx(exact.variance[:200], abs=1e-4)
-    at_once = of_landmarks(covariance, leaves)
-    at_once.track([*leaves, *others])
-    noises = [0.05 if node % 3 == 0 else None for node in range(200)]
-    at_once.condition_all([*range(200), 7], [*rewards, rewards[7] + 0.2], [*noises, None])
-    assert at_once.mean == pytest.approx(induced.mean, abs=1e-6)
-    assert at_once.variance == pytest.approx(induced.variance, abs=1e-6)
-    mean, joint = induced.joint([0, 7, 210], others[:3])
-    exact_mean, exact_joint = exact.joint([0, 7], [])
-    assert mean[:2] == pytest.approx(exact_mean, abs=1e-4)
-    assert joint[:2, :2] == pytest.approx(exact_joint, abs=1e-4)
-    assert np.all(np.linalg.eigvalsh(joint) > -1e-9)
-
-
-@pytest.mark.parametrize("together", [1, 50])
-def test_fantasies_of_landmarks_are_rewards_that_teach_nothing_new(together):
-    problem, leaves, rewards = rewarded(120)
-    scores, told = (of_landmarks(SetKernel(private=0.1).bind(problem), leaves) for _ in range(2))
-    pending = [*range(30, 110), 3, 40]  # one has a reward already, one is asked for twice
-    for each in (scores, told):
-        each.track(leaves)
-        each.condition_all(list(range(40)), rewards[:40], [None] * 40)
-    before = scores.mean.copy(), scores.variance.copy()
-    pretended = scores
-    for first in range(0, len(pending), together):
-        pretended = pretended.fantasised(pending[first : first + together])
-    for node in pending:
-        told.refresh([node])
-        told.condition(node, told.moments()[0][node])
-    assert pretended.mean == pytest.approx(before[0], abs=1e-9)
-    assert pretended.variance == pytest.approx(told.variance, abs=1e-9)
-    assert np.array_equal(scores.mean, before[0])
-    assert np.array_equal(scores.variance, before[1])
-
-
 class Smooth(ds.covariances.Covariance):
     """Numbers; near ones are all but the same."""
 
@@ -418,14 +352,11 @@ def test_leaves_are_predicted_by_their_codes():
         assert np.sort(found) == pytest.approx(np.sort(scores.predict(leaves)[0])[-15:])
 
 
-@pytest.mark.parametrize("by_landmarks", [False, True])
-def test_a_leaf_with_rewards_is_predicted_by_its_codes_as_it_is_by_its_node(by_landmarks):
+def test_a_leaf_with_rewards_is_predicted_by_its_codes_as_it_is_by_its_node():
     problem = ds.problems.Subsets(9, (0, 9), sum)
     covariance = 0.5 * Views().bind(problem)
     leaves = list(dict.fromkeys(Space(problem).random_leaves))
     scores = FunctionScores(covariance, 0.1, 0.7)
-    if by_landmarks:
-        scores = InducedScores(covariance, 0.1, 0.7, covariance.represent(leaves[:10]))
     scores.track(leaves[:20])
     for node in [*range(15), 3, 3, 4]:
         scores.condition(node, float(node % 5))

@@ -15,7 +15,6 @@ import numpy as np
 
 import dagsearch as ds
 from dagsearch.covariances import Overlap
-from dagsearch.methods import default_parts
 from dagsearch.posterior import WeightScores
 from dagsearch.proposers import Descent
 from dagsearch.proposers.expansions import AllChildren
@@ -117,25 +116,6 @@ def asynchronously(search, rounds=25, seed=1):
     return search
 
 
-def with_given_hyperparameters(problem):
-    """The default search without evidence: learnt numbers depend on the last digits after so many rewards."""
-    return ds.Search(problem, **{**default_parts(problem, initial=8), "evidence": None}, seed=0)
-
-
-def after_many(search, rewards=1010, more=8):
-    """So many random leaves are told first, with noise, so that the last digits decide nothing."""
-    rng, problem = np.random.default_rng(2), search.problem
-    seen = set()
-    while len(seen) < rewards:
-        leaf = frozenset(rng.choice(problem.n, problem.k, replace=False).tolist())
-        if leaf not in seen:
-            seen.add(leaf)
-            search.tell(search.propose(leaf, problem.path_to(leaf)), problem.reward(leaf), noise=0.3)
-    search.ask(2)
-    search.run(more)
-    return search
-
-
 def composed(problem, scores, backup, rollout, **other):
     descent = Descent(UpperConfidence(1.0), rollout, AllChildren())
     return ds.Search(problem, scores=scores, proposers=descent, backup=backup, seed=3, **other)
@@ -183,7 +163,6 @@ COMPOSITIONS: dict[str, Callable[[], ds.Search]] = {
         ds.Search.default(weighted(20, 4), noisy=True, initial=6, seed=0)
     ),
     "a game by default": lambda: run(ds.Search.default(ds.problems.TicTacToe(), initial=8, seed=0)),
-    "landmarks": lambda: after_many(with_given_hyperparameters(weighted(30, 5))),
     "all leaves once": lambda: run(
         composed(
             weighted(6, 3),

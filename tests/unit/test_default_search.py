@@ -378,3 +378,24 @@ def test_memory_of_an_evaluation_is_bounded():
     after, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert (after - before) / 40 < 60_000
+
+
+def test_of_very_many_rewards_the_model_keeps_those_of_the_best_leaves_and_of_others():
+    rng, weights = np.random.default_rng(0), np.arange(16) / 10.0
+    problem = ds.problems.Subsets(16, (0, 16), lambda leaf: float(weights[list(leaf)].sum()))
+    search = ds.Search(problem, **{**default_parts(problem), "evidence": None}, seed=0)
+    kept = []
+    for number in rng.choice(2**16, 1300, replace=False).tolist():
+        leaf = frozenset(item for item in range(16) if number >> item & 1)
+        search.tell(leaf, problem.reward(leaf), known=True)
+        kept.append(search.posterior.scores.size)
+    assert max(kept) == 999
+    assert [n + 1 for n in range(1, 1300) if kept[n] < kept[n - 1]] == [1000, 1250]
+    assert kept[-1] == 800
+    known = sorted(search.history, key=lambda one: one.reward, reverse=True)
+    for one in known[:300]:  # its own reward is among those of the model
+        assert search.belief(one.leaf).g.variance < 1e-3
+    assert search.ask().leaf not in {one.leaf for one in known}
+    search.forget(known[0].leaf)
+    assert search.incumbent() == known[1]
+    assert search.posterior.scores.size == 750

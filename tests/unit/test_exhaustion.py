@@ -9,7 +9,6 @@ import dagsearch as ds
 from dagsearch.covariances import Overlap, SetKernel
 from dagsearch.posterior import FunctionScores
 from dagsearch.posterior.evidence import LogPosterior
-from dagsearch.posterior.function import AnchoredScores
 from dagsearch.problems import Choices, FunctionProblem, Orders, Sequences, Subsets
 from dagsearch.proposers import Climb, Descent, Portfolio
 from dagsearch.proposers.expansions import AllChildren
@@ -260,7 +259,7 @@ def test_seconds_hold_while_leaves_are_looked_for(clock):
 )
 def test_seconds_hold_in_rollouts_and_climbs(make, slow, clock, monkeypatch):
     begun = []
-    monkeypatch.setattr(AnchoredScores, slow, slowed(getattr(AnchoredScores, slow), clock, begun))
+    monkeypatch.setattr(FunctionScores, slow, slowed(getattr(FunctionScores, slow), clock, begun))
     search = make()
     end, reason = run_with_limit(search, clock, 1_000.0)
     assert reason == "seconds"

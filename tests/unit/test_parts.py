@@ -103,7 +103,7 @@ def test_a_part_begins_with_random_leaves_and_knows_its_own_rewards_only():
         assert all(one.predicted is None for one in part.evaluations[:6]), number
         assert all(one.predicted is not None for one in part.evaluations[6:]), number
     own = {one.row for one in search.data.parts[search.posterior.part].evaluations}
-    assert set(search.posterior.scores._rewarded.tolist()) == own
+    assert set(search.posterior.scores._leaves.tolist()) == own
 
 
 def test_nothing_is_asked_twice_and_the_best_is_that_of_all_parts():

@@ -2,19 +2,16 @@
 
 Two solvers of one protocol: the same covariance and the same rewards give the same belief.
 :class:`WeightScores` takes an overlap, at O(d²) per reward. :class:`FunctionScores`
-takes any covariance, at O(n²) for a reward after n leaves; from many leaves on, :class:`InducedScores`
-approximates it at a constant cost.
+takes any covariance, at O(n²) for a reward after n leaves.
 """
 
 from dagsearch.covariances import Covariance, Overlap
 from dagsearch.posterior.base import JointScores, MeanFunction, Scores
 from dagsearch.posterior.function import FunctionScores
-from dagsearch.posterior.landmarks import InducedScores
 from dagsearch.posterior.weights import WeightScores
 
 __all__ = [
     "FunctionScores",
-    "InducedScores",
     "JointScores",
     "MeanFunction",
     "Scores",

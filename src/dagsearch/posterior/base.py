@@ -16,8 +16,6 @@ from dagsearch.problem import Children, State
 
 MeanFunction = float | Callable[[State], float]
 """Prior mean of g: one number, or a function of the state."""
-SharedBelief = tuple[FloatArray, FloatArray, float | FloatArray]
-"""Mean, less μ, and (co)variance of the shared part of g, and the variances of private offsets."""
 AT_ONCE = 512
 """Number of states whose rows, and covariances with all rewarded leaves, are made at once."""
 # Inverses of smaller variances overflow.
@@ -124,19 +122,22 @@ class JointScores(Scores):
         wanted = np.arange(self._nodes) if nodes is None else np.asarray(nodes, dtype=np.int64)
         for first in range(0, wanted.size, AT_ONCE):
             some = wanted[first : first + AT_ONCE]
-            self._mean[some], self._variance[some] = self._node_moments(some)
+            mean, variance = self._shared_of(some)
+            kappa, offset = offsets(self._observed_noise[some], self.covariance.private)
+            self._mean[some] = self._prior[some] + (1.0 - kappa) * mean + kappa * self._observed[some]
+            self._variance[some] = (1.0 - kappa) ** 2 * variance + offset
         self._stale = nodes is not None
 
     @abstractmethod
-    def _node_moments(self, nodes: IntArray) -> tuple[FloatArray, FloatArray]:
-        """Mean and variance of g of tracked nodes."""
+    def _shared_of(self, nodes: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Mean, less μ, and variance of the shared part of g of tracked nodes."""
 
     def joint(self, nodes: Sequence[int], states: Sequence[State]) -> tuple[FloatArray, FloatArray]:
         """Mean and covariance of g of some tracked nodes and then of states that are not tracked."""
         places = np.asarray(nodes, dtype=np.int64)
-        mean, joint, private = self._joint(places, states)
+        mean, joint = self._joint(places, states)
         noise = np.concatenate([self._observed_noise[places], np.full(len(states), np.inf)])
-        kappa, offset = offsets(noise, private)
+        kappa, offset = offsets(noise, self.covariance.private)
         mean *= 1.0 - kappa
         mean[: len(places)] += kappa[: len(places)] * self._observed[places]
         joint *= (1.0 - kappa)[:, None] * (1.0 - kappa)
@@ -144,8 +145,8 @@ class JointScores(Scores):
         return mean + np.concatenate([self._prior[places], prior_means(self.prior_mean, states)]), joint
 
     @abstractmethod
-    def _joint(self, nodes: IntArray, states: Sequence[State]) -> SharedBelief:
-        """Of tracked nodes and then of states that are not tracked, with their covariance."""
+    def _joint(self, nodes: IntArray, states: Sequence[State]) -> tuple[FloatArray, FloatArray]:
+        """Mean, less μ, and covariance of the shared part of tracked nodes and then of other states."""
 
     def fantasised(self, nodes: Sequence[int]) -> Self:
         """A copy that counts leaves as observed for the variance of g, but not for its mean.
@@ -187,16 +188,8 @@ class JointScores(Scores):
         precision = (old_noise / variance) * noise / ((private + old_noise) * (private + noise))
         return precision, precision * merged + (merged - old) / (private + old_noise)
 
-    def _with_offsets(
-        self, nodes: IntArray, mean: FloatArray, variance: FloatArray, private: float | FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
-        """Mean and variance of g of nodes, from those of φ·w and the variance of their private offsets."""
-        kappa, offset = offsets(self._observed_noise[nodes], private)
-        mean = self._prior[nodes] + (1.0 - kappa) * mean + kappa * self._observed[nodes]
-        return mean, (1.0 - kappa) ** 2 * variance + offset
 
-
-def offsets(noise: FloatArray, private: float | FloatArray) -> tuple[FloatArray, FloatArray]:
+def offsets(noise: FloatArray, private: float) -> tuple[FloatArray, FloatArray]:
     """κ of nodes, and the variance of their private offsets given the shared part of g, from λ̄ and p."""
     seen = np.isfinite(noise)
     noise = np.where(seen, noise, 1.0)

@@ -2,6 +2,8 @@
 
 import logging
 from collections.abc import Mapping, Sequence
+from heapq import nlargest
+from statistics import fmean
 from typing import Any, cast
 
 import numpy as np
@@ -12,11 +14,10 @@ from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.covariances import Covariance, Hyperparameter
 from dagsearch.errors import CovarianceError
 from dagsearch.log import Log
-from dagsearch.posterior.base import JointScores, Scores
+from dagsearch.posterior.base import JointScores, Scores, evenly
 from dagsearch.posterior.evidence import FEWEST, Evidence, LogPosterior, by_leaf
-from dagsearch.posterior.function import MOST_EXACT, AnchoredScores, FunctionScores
+from dagsearch.posterior.function import FunctionScores
 from dagsearch.posterior.index import Index
-from dagsearch.posterior.landmarks import InducedScores
 from dagsearch.posterior.units import Episode, Units
 from dagsearch.problem import State
 from dagsearch.results import Gaussian
@@ -26,6 +27,8 @@ logger = logging.getLogger(__name__)
 
 # Number of pending leaves by which those that have fantasies change, so that it rarely happens.
 _BLOCK = 64
+# Number of rewarded leaves at which functions are conditioned anew on some of them only, and on how many.
+_MOST_LEAVES, _KEPT = 1000, 750
 # Number of rewards from which hyperparameters are learnt for the first time.
 _FIRST = 3
 # Number of rewards by which their scale is judged, and how many times the prior's it may be, or a fraction.
@@ -129,8 +132,7 @@ class Posterior:
         scores.track(self._index.states)
         known = 0 if self._missing > 0 else len(self.told) - fresh
         if known > 0:
-            rows, rewards, noises = self._all_rewards()
-            scores.condition_all(rows[:known], rewards[:known], noises[:known])
+            scores.condition_all(*self._rewards(self.told[:known]))
         self._index.replace_scores(scores)
         self._learns_at, self._left = _FIRST, {}
 
@@ -174,10 +176,9 @@ class Posterior:
         due = len(self.told) >= self._learns_at if recorded is None else bool(recorded)
         if self.evidence is not None and due:
             self.learn(recorded)
-        elif isinstance(self.scores, FunctionScores) and self.scores.outgrown:
+        elif isinstance(self.scores, FunctionScores) and self.scores.size >= _MOST_LEAVES:
             now = self.scores
             self._index.replace_scores(self._refitted(now, now.covariance, now.noise))
-            logger.debug("after %d rewards: scores by landmarks", len(self.told))
         return refused
 
     def forget(self, row: int) -> None:
@@ -305,17 +306,27 @@ class Posterior:
 
     def _refitted(self, scores: JointScores, covariance: Covariance, noise: float) -> JointScores:
         """A model of the same rewards with another covariance and noise."""
-        leaves = list({episode.leaf: None for episode in self.told})
-        if isinstance(scores, AnchoredScores) and len(leaves) >= MOST_EXACT:
-            rows = covariance.represent([self._index.states[leaf] for leaf in leaves])
-            fresh: JointScores = InducedScores(covariance, noise, scores.prior_mean, rows)
-        else:
-            kind = FunctionScores if isinstance(scores, InducedScores) else type(scores)
-            fresh = kind(covariance, noise, scores.prior_mean)
+        fresh = type(scores)(covariance, noise, scores.prior_mean)
         fresh.track(self._index.states)
         if self.told and self._missing == 0:
-            fresh.condition_all(*self._all_rewards())
+            told = self._some() if isinstance(fresh, FunctionScores) else self.told
+            fresh.condition_all(*self._rewards(told))
         return fresh
+
+    def _some(self) -> list[Episode]:
+        """All rewards, or of too many leaves those that functions are conditioned on.
+
+        Half of these leaves are the best ones; the others are evenly spaced in the order found.
+        """
+        found: dict[int, list[float]] = {}
+        for one in self.told:
+            found.setdefault(one.leaf, []).append(one.reward)
+        if len(found) < _MOST_LEAVES:
+            return self.told
+        kept = set(nlargest(_KEPT // 2, found, key=lambda leaf: fmean(found[leaf])))
+        others = [leaf for leaf in found if leaf not in kept]
+        kept.update(others[place] for place in evenly(len(others), _KEPT - len(kept)))
+        return [one for one in self.told if one.leaf in kept]
 
     def _log_posterior(self, scores: JointScores) -> LogPosterior:
         states, covariance = self._index.states, scores.covariance
@@ -326,12 +337,12 @@ class Posterior:
         else:
             noise = Hyperparameter("noise", scores.noise, 1e-3, 1.5)
         observed = by_leaf(
-            lambda nodes: covariance.represent([states[node] for node in nodes]), *self._all_rewards()
+            lambda nodes: covariance.represent([states[node] for node in nodes]), *self._rewards(self.told)
         )
         return LogPosterior(covariance, noise, observed)
 
-    def _all_rewards(self) -> tuple[list[int], list[float], list[float | None]]:
-        """Leaf, reward and noise of every reward told, in the model's units."""
-        told = [self.units.standardized(episode) for episode in self.told]
+    def _rewards(self, told: Sequence[Episode]) -> tuple[list[int], list[float], list[float | None]]:
+        """Leaf, reward and noise of rewards, in the model's units."""
+        told = [self.units.standardized(episode) for episode in told]
         rewards = [episode.reward for episode in told]
         return [episode.leaf for episode in told], rewards, [episode.noise for episode in told]

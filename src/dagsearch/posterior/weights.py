@@ -38,44 +38,15 @@ from dagsearch._internal.arrays import grown
 from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.covariances import Overlap
 from dagsearch.covariances.rows import SparseRows
-from dagsearch.posterior.base import JointScores, MeanFunction, SharedBelief, prior_means
-from dagsearch.posterior.belief import Step, WeightBelief, advance, project, project_added
+from dagsearch.posterior.base import JointScores, MeanFunction, prior_means
+from dagsearch.posterior.belief import WeightBelief, advance, project, project_added
 from dagsearch.problem import Children, State
 
 # Number of features from which rows of rewards are kept aside, and how many of them.
 _MANY_FEATURES, _ASIDE = 128, 32
 
 
-class LinearScores(JointScores):
-    """Base of score models in which g is φ·w plus a private offset, so that a reward is one step of w."""
-
-    _belief: WeightBelief
-
-    def _row(self, node: int) -> tuple[IntArray, FloatArray, float]:
-        """Columns and values of a node's features, and the variance of its private offset."""
-        raise NotImplementedError
-
-    def condition(self, node: int, reward: float, noise: float | None = None) -> None:
-        self._learn(node, reward, self._noise_of(noise))
-        self._belief.absorb(_ASIDE if self._belief.dimension > _MANY_FEATURES else 1)
-
-    def _learn(self, node: int, reward: float, variance: float, fantasy: bool = False) -> None:
-        columns, values, private = self._row(node)
-        step = self._belief.learn(columns, values, *self._merge(node, reward, variance, private), fantasy)
-        self._follow(step)
-        self._stale = True
-
-    def _follow(self, step: Step) -> None:
-        """Bring what is known of nodes up to date with a step of the belief."""
-
-    def _fantasise(self, nodes: Sequence[int]) -> None:
-        self._belief = self._belief.copied()
-        for node in nodes:
-            self.refresh([node])
-            self._learn(node, float(self._mean[node]), self.noise, fantasy=True)  # a reward equal to the mean
-
-
-class WeightScores(LinearScores):
+class WeightScores(JointScores):
     """Exact Gaussian regression in weight space: O(d²) per reward, for any number of rewards.
 
     Parameters
@@ -136,31 +107,40 @@ class WeightScores(LinearScores):
         var += self.covariance.private
         return mean, var
 
-    def _joint(self, nodes: IntArray, states: Sequence[State]) -> SharedBelief:
+    def _joint(self, nodes: IntArray, states: Sequence[State]) -> tuple[FloatArray, FloatArray]:
         fresh = self._features(states)
         dense = np.zeros((len(nodes) + len(states), self._belief.dimension))
         for row, node in zip(dense, nodes.tolist(), strict=False):
-            np.add.at(row, *self._row(node)[:2])
+            np.add.at(row, *self._row(node))
         owners = len(nodes) + np.repeat(np.arange(len(states)), np.diff(fresh.starts))
         np.add.at(dense, (owners, fresh.columns), fresh.values)
-        return *self._belief.joint(dense), self.covariance.private
+        return self._belief.joint(dense)
 
-    def _row(self, node: int) -> tuple[IntArray, FloatArray, float]:
+    def _row(self, node: int) -> tuple[IntArray, FloatArray]:
+        """Columns and values of a node's features."""
         entries = slice(self._starts[node], self._starts[node + 1])
-        return self._columns[entries], self._values[entries], self.covariance.private
+        return self._columns[entries], self._values[entries]
 
     @property
     def _tracked(self) -> SparseRows:
         """The features of all nodes."""
         return SparseRows(self._starts[: self._nodes + 1], self._columns, self._values)
 
-    def _node_moments(self, nodes: IntArray) -> tuple[FloatArray, FloatArray]:
+    def _shared_of(self, nodes: IntArray) -> tuple[FloatArray, FloatArray]:
         mean, variance = self._linear[:, nodes]
-        return self._with_offsets(nodes, mean, variance, self.covariance.private)
+        return mean, variance
 
-    def _follow(self, step: Step) -> None:
-        advance(self._tracked, step, *self._linear)
+    def condition(self, node: int, reward: float, noise: float | None = None) -> None:
+        self._learn(node, reward, self._noise_of(noise))
+        self._belief.absorb(_ASIDE if self._belief.dimension > _MANY_FEATURES else 1)
+
+    def _learn(self, node: int, reward: float, variance: float, fantasy: bool = False) -> None:
+        added = self._merge(node, reward, variance, self.covariance.private)
+        advance(self._tracked, self._belief.learn(*self._row(node), *added, fantasy), *self._linear)
+        self._stale = True
 
     def _fantasise(self, nodes: Sequence[int]) -> None:
-        self._linear = self._linear.copy()
-        super()._fantasise(nodes)
+        self._linear, self._belief = self._linear.copy(), self._belief.copied()
+        for node in nodes:
+            self.refresh([node])
+            self._learn(node, float(self._mean[node]), self.noise, fantasy=True)  # a reward equal to the mean

@@ -13,7 +13,7 @@ from dagsearch._internal.arrays import grown
 from dagsearch._internal.parts import Configured
 from dagsearch._internal.typing import BoolArray, FloatArray, IntArray
 from dagsearch.posterior.base import JointScores, largest
-from dagsearch.posterior.function import AnchoredScores
+from dagsearch.posterior.function import FunctionScores
 from dagsearch.posterior.index import Index
 from dagsearch.proposers.base import View
 from dagsearch.results import Proposal
@@ -94,8 +94,8 @@ class _Landscape:
         self._scores = scores = cast(JointScores, view.posterior.scores)
         self._posterior = view.posterior
         self._by_codes = view.space.coding is not None
-        reads = self._by_codes and isinstance(scores, AnchoredScores) and scores.reads_codes
-        self._reader = cast(AnchoredScores, scores) if reads else None
+        reads = self._by_codes and isinstance(scores, FunctionScores) and scores.reads_codes
+        self._reader = cast(FunctionScores, scores) if reads else None
         all_swaps = view.space.is_of_one_size and view.space.allowed is None
         self._by_swaps = all_swaps and self._reader is not None and self._reader.rates_swaps
         self._known = known.read(view.index) if self._by_codes else None
