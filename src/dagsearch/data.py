@@ -82,6 +82,8 @@ class Part(Rewards):
         super().__init__()
         self.reached: list[Evaluation] = []
         """Evaluations of leaves with known actions from the root."""
+        self.own: list[Evaluation] = []
+        """Evaluations that the part itself has asked for."""
         self._expected = self._improved = 0.0  # numbers of improvements, predicted and actual
 
     def add(self, evaluation: Evaluation) -> None:
@@ -95,6 +97,8 @@ class Part(Rewards):
         super().add(evaluation)
         if evaluation.actions is not None:
             self.reached.append(evaluation)
+        if evaluation.asked:
+            self.own.append(evaluation)
 
     @property
     def realised_ratio(self) -> float:

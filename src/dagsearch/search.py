@@ -128,7 +128,10 @@ class Search(Session[Proposal]):
     def _next(self) -> Proposal:
         """The leaf that the first proposer to find one proposes."""
         if not self.repeats and self.explored is None:
-            self._enter(next_part(self.data.parts, self.posterior.part))
+            part = next_part(self.data.parts, self.posterior.part)
+            if part != self.posterior.part:
+                self.posterior.enter(part)
+                self.portfolio.begin(self.data.part(part))
         if self.posterior.fantasise([proposal.leaf for proposal in self.data.pending]):
             self.index.outdated()
         self._view.part = self.data.part(self.posterior.part)
@@ -138,12 +141,6 @@ class Search(Session[Proposal]):
             if found is not None:
                 return found
         raise SearchExhausted("every leaf has been evaluated or asked for")
-
-    def _enter(self, part: int) -> None:
-        """Go on with a part of the search, or begin a new one."""
-        if part != self.posterior.part:
-            self.posterior.enter(part)
-            self.portfolio.begin(self.data.part(part))
 
     def _learn(self, episodes: Sequence[Episode], part: int | None = None) -> None:
         """Condition the posterior on rewards; values read from then on include them."""

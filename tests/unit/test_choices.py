@@ -12,7 +12,6 @@ import pytest
 import dagsearch as ds
 from dagsearch.problems import Choices, Chosen, Decision, Orders, Prefix, Sequences, Subsets
 from dagsearch.space import Space
-from dagsearch.space.moves import moves_in
 from dagsearch.storage.encoding import StateCodec, note_to_json
 from dagsearch.testing import check_problem
 from support.small import all_states, leaves_of
@@ -178,7 +177,7 @@ def rows(problem, leaves):
 
 def found(problem, leaf):
     """Codes of the leaves around one; what the problem refuses is left out, as in a search."""
-    moves = moves_in(Space(problem))
+    moves = Space(problem).moves
     near = moves.around(problem.coding.codes([leaf])[0], 10_000, np.random.default_rng(0))
     as_rows = [tuple(row) for row in near.tolist()]
     assert len(set(as_rows)) == len(as_rows), "each once"
@@ -341,7 +340,7 @@ def test_neighbours_of_orders_are_exchanged_moved_reversed_or_replaced(kind):
 def test_few_neighbours_are_drawn_from_all_of_them(make):
     problem, rng = make(), np.random.default_rng(0)
     space = Space(problem)
-    moves = moves_in(space)
+    moves = space.moves
     if not moves.certain or space.allowed is not None or problem.coding.neighbours is not None:
         return  # what is drawn may be refused, or be the same in several ways
     leaf = leaves_of(problem)[-1]

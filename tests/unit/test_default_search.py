@@ -19,7 +19,7 @@ from dagsearch.proposers.rollouts import Greedy
 from dagsearch.results import Gaussian
 from dagsearch.run.stopping import Stop
 from dagsearch.space import Space
-from dagsearch.space.moves import PathMoves, moves_in
+from dagsearch.space.moves import PathMoves
 from support.small import leaves_of
 
 
@@ -159,7 +159,7 @@ def test_proposers_give_an_open_leaf_and_its_path(proposer, problem):
 
 def test_without_codes_one_decision_is_another_one_and_later_ones_stay():
     search = known(Bag())
-    moves = moves_in(search.space)
+    moves = search.space.moves
     assert isinstance(moves, PathMoves)
     point = moves.points([("abc", ("c", "a", "b"))])[0]
     around = moves.around(point, 200, np.random.default_rng(0))

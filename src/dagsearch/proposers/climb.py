@@ -18,7 +18,7 @@ from dagsearch.posterior.index import Index
 from dagsearch.proposers.base import View
 from dagsearch.results import Proposal
 from dagsearch.space import Coding
-from dagsearch.space.moves import Moves, Points, moves_in
+from dagsearch.space.moves import Moves, Points
 
 # Number of leaves at a time whose variance is computed: those with the best means.
 _CLOSER = 64
@@ -55,7 +55,7 @@ class Climb(Configured):
         if not good or view.space.has_players:
             return None
         nodes = [one.row for one in good]
-        landscape = _Landscape(view, moves_in(view.space), nodes, self._known)
+        landscape = _Landscape(view, view.space.moves, nodes, self._known)
         every, coding = view.space.few_codes, view.space.coding
         if every is not None and coding is not None and coding.layout.kind == "places":
             return landscape.best_leaf(zip(landscape.rate_open([every])[0].tolist(), every, strict=True))

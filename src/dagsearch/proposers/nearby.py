@@ -6,7 +6,6 @@ from dagsearch._internal.parts import Configured
 from dagsearch.proposers.base import View
 from dagsearch.proposers.rollouts import Uniform
 from dagsearch.results import Evaluation, Proposal
-from dagsearch.space.moves import Moves, moves_in
 
 # Number of leaves that are tried around one leaf.
 _TRIES = 100
@@ -22,19 +21,18 @@ class Nearby(Configured):
 
     def propose(self, view: View, rng: np.random.Generator) -> Proposal | None:
         """A random neighbour of a good leaf, or of the next one if all are closed."""
-        good, moves = view.good(), moves_in(view.space)
+        good = view.good()
         if not good or view.space.has_players:
             return None
         first = min(int(rng.geometric(0.5)), len(good)) - 1
         for evaluation in (*good[first:], *good[:first]):
-            found = self._neighbour(view, moves, evaluation, rng)
+            found = self._neighbour(view, evaluation, rng)
             if found is not None:
                 return found
         return None
 
-    def _neighbour(
-        self, view: View, moves: Moves, evaluation: Evaluation, rng: np.random.Generator
-    ) -> Proposal | None:
+    def _neighbour(self, view: View, evaluation: Evaluation, rng: np.random.Generator) -> Proposal | None:
+        moves = view.space.moves
         point = moves.points([(evaluation.leaf, evaluation.actions or ())])[0]
         for _ in range(_number_of_changes(len(evaluation.actions or ()), rng) - 1):
             changed = moves.around(point, 1, rng)

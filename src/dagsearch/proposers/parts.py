@@ -10,15 +10,14 @@ others after as many.
 from collections.abc import Sequence
 from statistics import median
 
-from dagsearch.data import Rewards
+from dagsearch.data import Part
 from dagsearch.forecasts import forecast, progress_of
-from dagsearch.results import Evaluation
 
 # Number of evaluations below which no part is left: its model is still learning.
 _SHORTEST = 200
 
 
-def next_part(parts: Sequence[Rewards], present: int) -> int:
+def next_part(parts: Sequence[Part], present: int) -> int:
     """The number of the part that the next evaluation belongs to; that of a part without rewards is new."""
     reached = {number: part.best.reward for number, part in enumerate(parts) if part.best is not None}
     if present not in reached:
@@ -31,14 +30,9 @@ def next_part(parts: Sequence[Rewards], present: int) -> int:
     return next((number for number in range(len(parts)) if number not in reached), len(parts))
 
 
-def _own(part: Rewards) -> list[Evaluation]:
-    """What the part itself has asked for."""
-    return [one for one in part.evaluations if one.asked]
-
-
-def _is_behind(number: int, best: int, parts: Sequence[Rewards]) -> bool:
+def _is_behind(number: int, best: int, parts: Sequence[Part]) -> bool:
     """Whether a part was behind the median of others when it was compared with those as old, and the best."""
-    own = [[one.reward for one in _own(part)] for part in parts]
+    own = [[one.reward for one in part.own] for part in parts]
     if len(own[number]) < _SHORTEST:
         return False
     age = _SHORTEST << (len(own[number]) // _SHORTEST).bit_length() - 1
@@ -46,12 +40,12 @@ def _is_behind(number: int, best: int, parts: Sequence[Rewards]) -> bool:
     return max(own[number][:age]) < median(max(own[other][:age]) for other in others)
 
 
-def promise(part: Rewards, share: int) -> float:
+def promise(part: Part, share: int) -> float:
     """Probability that a ``share`` of its number of evaluations brings a part a better reward.
 
     1 while the part is too short to say.
     """
-    own = _own(part)
+    own = part.own
     if len(own) < _SHORTEST:
         return 1.0
     progress = progress_of([one.reward for one in own], [one.predicted for one in own])

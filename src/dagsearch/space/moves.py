@@ -242,8 +242,3 @@ class PathMoves:
 
 Moves = CodeMoves | PathMoves
 """The neighbourhood of leaves."""
-
-
-def moves_in(space: "Space") -> Moves:
-    """The changes of codes where states have codes, else the changes of decisions."""
-    return PathMoves(space) if space.coding is None else CodeMoves(space, space.coding)

@@ -124,7 +124,8 @@ class Seen:
             return np.array(rows, dtype=np.int64).reshape(len(rows), len(named.layout.categories))
 
         if self._coding is None:
-            self._coding = Coding(named.layout, codes, leaf_of, path_to, named.neighbours, complete=always)
+            around = named.changes.around if always else named.neighbours
+            self._coding = Coding(named.layout, codes, leaf_of, path_to, around, complete=always)
         return self._coding
 
     def _shape(self) -> Any:
@@ -205,8 +206,6 @@ class NamedCodes:
         that all leaves with the changed value have, and to lack those that none of them has.
         """
         rows = self.changes.around(codes, count, rng)
-        if (self._absent < 0).all():
-            return rows
         place = (rows != codes).argmax(axis=1)
         seen = rng.permutation(self.rows)
         has_value = (seen[:, place] == rows[np.arange(len(rows)), place]).T

@@ -12,6 +12,7 @@ import numpy as np
 from dagsearch._internal.typing import IntArray
 from dagsearch.errors import ProblemError
 from dagsearch.problem import MAX, MIN, Action, Coding, Layout, Problem, State, is_current
+from dagsearch.space.moves import CodeMoves, Moves, PathMoves
 from dagsearch.space.paths import PathCodes, paths_are_states, tuple_coding
 from dagsearch.space.walks import Path, Walk, random_path, shape_rng, step_by_step
 
@@ -201,6 +202,11 @@ class Space:
                 return self.decided.coding()
         return None
 
+    @cached_property
+    def moves(self) -> Moves:
+        """The changes of codes where states have codes, else the changes of decisions."""
+        return PathMoves(self) if self.coding is None else CodeMoves(self, self.coding)
+
     def learn(self, leaf: State, failed: bool = False) -> State:
         """The leaf as it is known once it was evaluated; places and options may have grown."""
         if self.by_run is None:
@@ -219,7 +225,7 @@ class Space:
         """Examine places and options again; returns whether there are more of them."""
         if self.by_run is None or self.coding is getattr(self.problem, "coding", None):
             return False
-        for name in ("coding", "few_codes", "random_leaves"):
+        for name in ("coding", "moves", "few_codes", "random_leaves"):
             self.__dict__.pop(name, None)
         return True
 
