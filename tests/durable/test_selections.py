@@ -49,17 +49,17 @@ def selector(budget, storage=None, **more):
 @contextmanager
 def stopped_after(monkeypatch, steps):
     """The selection ends with an exception after ``steps`` scores."""
-    left, tell = [steps], SelectionRun.tell
+    left, take = [steps], SelectionRun.take
 
-    def telling(*given):
-        entry = tell(*given)
+    def taking(*given):
+        found = take(*given)
         left[0] -= 1
         if left[0] == 0:
             raise Stopped
-        return entry
+        return found
 
     with monkeypatch.context() as patch:
-        patch.setattr(SelectionRun, "tell", telling)
+        patch.setattr(SelectionRun, "take", taking)
         with pytest.raises(Stopped):
             yield
 

@@ -6,8 +6,6 @@ from sklearn.datasets import load_wine
 from sklearn.neighbors import KNeighborsClassifier
 
 import dagsearch as ds
-from dagsearch.report.parts import parts_of
-from dagsearch.selection.record import SelectionRecord
 from dagsearch.sklearn import DAGSearchSelector
 from support.runs import record
 
@@ -21,26 +19,21 @@ class Refusing(KNeighborsClassifier):
         return super().fit(X, y)
 
 
-def selection(found):
-    """What a record says of a feature selection, in types that compare."""
-    entries = [(*one.scored._replace(scores=one.scored.scores.tolist()), one.best) for one in found.entries]
-    told = [(parts_of(one, found), one.reward) for one in found.told]  # leaves are encoded by the problem
-    about = found.labels, found.rows, found.folds, found.digest, found.best
-    return repr((entries, found.repeated, told, about))
-
-
 @pytest.mark.filterwarnings("ignore:.*could not be scored")
-def test_a_selection_reads_from_its_run_what_it_had_recorded_itself(tmp_path):
+def test_a_selection_that_is_continued_knows_what_it_had_scored_itself(tmp_path):
     X, y = load_wine(return_X_y=True, as_frame=True)
     path = tmp_path / "run.db"
     settings = {"n_features_to_select": (1, 4), "budget": 24, "random_state": 0, "storage": path}
-    fitted = DAGSearchSelector(Refusing(), **settings).fit(X, y)
-    own, read = fitted._run.record, record(path, kind=SelectionRecord)
-    assert selection(read) == selection(own)
-    assert {one.scored.failure for one in read.failed()} == {"ValueError: not two"}
-    assert all(np.isnan(one.scored.scores).all() and len(one.scored.scores) == 5 for one in read.failed())
-    assert len(read.repeated) > 0
-    assert len(read.successes()) + len(read.failed()) == len(read.entries) == 24
+    fitted, again = (DAGSearchSelector(Refusing(), **settings).fit(X, y) for _ in range(2))
+    own, read = fitted._run, again._run
+    assert repr(list(read.scored.items())) == repr(list(own.scored.items()))
+    assert read.repeated == own.repeated is not None
+    failed = [one for one in read.scored.values() if one.failure]
+    assert {one.failure for one in failed} == {"ValueError: not two"}
+    assert all(np.isnan(one.scores).all() and len(one.scores) == 5 for one in failed)
+    assert len(read.successes()) + len(failed) == 24
+    shown = record(path)
+    assert (shown.selection, shown.labels, len(shown.failures)) == (True, list(X.columns), len(failed))
 
 
 def test_a_note_that_is_not_of_a_selection_means_nothing(tmp_path):
@@ -50,8 +43,8 @@ def test_a_note_that_is_not_of_a_selection_means_nothing(tmp_path):
         search.note(note)
     search.run(4)
     search.close()
-    found = record(path, kind=SelectionRecord)
-    assert (found.selection, found.labels, found.entries) == (False, None, [])
+    found = record(path)
+    assert (found.selection, found.labels) == (False, None)
     best = max(one.reward for one in found.told)
     assert found.told[found.best].reward == best
     assert all(one.reward < best for one in found.told[: found.best])

@@ -23,12 +23,12 @@ from dagsearch.selection.estimate import (
     optimism_of_choice,
     optimism_of_rankings,
     score_deviation,
+    simpler_than,
+    standard_error,
 )
-from dagsearch.selection.leaders import simpler_than, standard_error
 from dagsearch.selection.rankings import first_subsets, ranked
-from dagsearch.selection.record import Scored
 from dagsearch.selection.run import SelectionRun
-from dagsearch.selection.scoring import SubsetScorer, heldout_interval, score_bounds
+from dagsearch.selection.scoring import Scored, SubsetScorer, heldout_interval, score_bounds
 from dagsearch.sklearn import DAGSearchSelector
 from experiments.truth import causes as causes_of
 
@@ -290,7 +290,7 @@ def test_rankings_are_repeated_without_the_rows_that_judge():
     found = optimism_of_rankings(score, suggest, scored, None)
     assert found.fits == len(asked) - 1 == 10  # not one for each of 40 folds
     numbers = [number for rows in asked[1:] for number, (train, _) in enumerate(splits) if rows is train]
-    worse = np.mean([scored[0, 3, 5][number] - score.on_fold((1, 2), number) for number in numbers])
+    worse = np.mean([scored[0, 3, 5][number] - score((1, 2), [number]).scores[0] for number in numbers])
     assert found.optimism == pytest.approx(worse / 2.0)
 
 
@@ -400,15 +400,15 @@ def test_a_selection_killed_before_its_first_event_goes_on(tmp_path, monkeypatch
 
 
 def killed_after(monkeypatch, tells):
-    left, tell = [tells], SelectionRun.tell
+    left, take = [tells], SelectionRun.take
 
-    def telling(*given):
+    def taking(*given):
         if left[0] == 0:
             raise Killed
         left[0] -= 1
-        return tell(*given)
+        return take(*given)
 
-    monkeypatch.setattr(SelectionRun, "tell", telling)
+    monkeypatch.setattr(SelectionRun, "take", taking)
 
 
 @pytest.mark.parametrize("tells", [3, 8])

@@ -7,9 +7,8 @@ except ModuleNotFoundError as error:
         "feature selection needs scikit-learn: pip install 'dagsearch[sklearn]'"
     ) from error
 
-from dagsearch.selection.record import Entry, Scored
 from dagsearch.selection.report import Comparison, Holdout, SelectionReport
 from dagsearch.selection.run import SelectionRun
-from dagsearch.selection.scoring import SubsetScorer
+from dagsearch.selection.scoring import Scored, SubsetScorer
 
-__all__ = ["Comparison", "Entry", "Holdout", "Scored", "SelectionReport", "SelectionRun", "SubsetScorer"]
+__all__ = ["Comparison", "Holdout", "Scored", "SelectionReport", "SelectionRun", "SubsetScorer"]

@@ -10,24 +10,26 @@ The best of many cross-validated scores is too high for new data, for two reason
 The expected score is the best one less both differences.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from joblib import Parallel, delayed
 
 from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.data import REACH
-from dagsearch.selection.leaders import standard_error
-from dagsearch.selection.scoring import SubsetScorer, least_deviation, score_interval, undivided
+from dagsearch.selection.scoring import Scored, SubsetScorer, least_deviation, score_interval, undivided
 
 NOTHING = "nothing here predicts the target better than no features"
 """What is said of a table without signal."""
 # Number of folds that rankings are repeated without, at most.
 _MOST_FOLDS = 10
 
-Columns = tuple[int, ...]
+Columns: TypeAlias = tuple[int, ...]
 """Column numbers, ascending."""
+Suggest: TypeAlias = Callable[[IntArray], Sequence[Columns] | None]
+"""What rankings suggest that see some rows, in an order that does not depend on the rows; ``None`` if they
+cannot be made."""
 
 
 class Estimate(NamedTuple):
@@ -91,7 +93,7 @@ class Repeated(NamedTuple):
 
 def optimism_of_rankings(
     score: SubsetScorer,
-    suggest: Callable[[IntArray], Sequence[Columns] | None],
+    suggest: Suggest,
     scored: Mapping[Columns, FloatArray],
     n_jobs: int | None,
 ) -> Repeated | None:
@@ -102,8 +104,7 @@ def optimism_of_rankings(
     score : SubsetScorer
         Scores subsets on the folds of the search.
     suggest : callable
-        What rankings suggest that see some rows, in an order that does not depend on them; ``None`` if they
-        cannot be made.
+        What rankings suggest that see some rows.
     scored : mapping
         Scores on all folds by subset.
     n_jobs : int or None
@@ -125,7 +126,7 @@ def optimism_of_rankings(
         if again is None:
             return None
         changed = {again[place] for place in places if again[place] != suggested[place]}
-        found = {columns: score.on_fold(columns, number) for columns in sorted(changed)}
+        found = {columns: float(score(columns, [number]).scores[0]) for columns in sorted(changed)}
         before = {place: scored[suggested[place]][number] for place in places}
         return [before[p] - found.get(again[p], before[p]) for p in places], len(found)
 
@@ -160,3 +161,37 @@ def score_deviation(
         typical = float(np.median([standard_error(other) for other in others]))
         error = float(np.sqrt((error**2 + typical**2) / 2.0))
     return max(error, least_deviation(float(scores.mean()), rows, bounds))
+
+
+# The choice -----------------------------------------------------------------------------------------
+
+
+def best_of(scored: Iterable[Scored]) -> Scored:
+    """The subset with the best mean score; of ties, the smallest, then the first.
+
+    Scoring the leaders again on other folds, preferring those with the best expected score, and taking a
+    ranking's choice in tables with few rows were tried: the choices did worse on held-out rows, or no better.
+    """
+    return max(scored, key=lambda one: (round(one.mean, 12), -len(one.columns)))
+
+
+def simpler_than(chosen: Scored, scored: Iterable[Scored]) -> Scored | None:
+    """The subset with the fewest features within one standard error of the chosen one, if it has fewer.
+
+    It is the standard error of their difference, fold by fold: how hard the rows of a fold are cancels out.
+    """
+    for other in sorted(scored, key=lambda one: (len(one.columns), -one.mean)):
+        difference = chosen.scores - other.scores
+        if len(other.columns) < len(chosen.columns) and difference.mean() <= standard_error(difference):
+            return other
+    return None
+
+
+def standard_error(scores: FloatArray) -> float:
+    """Standard error of a mean over cross-validation folds, of scores or of their differences.
+
+    The training sets of folds overlap, so that the variance of the mean does not fall with their number as
+    that of independent scores does (Nadeau and Bengio, 2003).
+    """
+    folds = len(scores)
+    return float(np.sqrt((1.0 / folds + 1.0 / (folds - 1)) * scores.var(ddof=1))) if folds > 1 else 0.0

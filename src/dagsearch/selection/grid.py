@@ -2,11 +2,9 @@
 
 import math
 import warnings
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from concurrent.futures import Future
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import closing
 from functools import partial
-from itertools import chain
 from numbers import Integral
 from operator import itemgetter
 from os import PathLike
@@ -14,7 +12,7 @@ from typing import Any, Self, cast
 
 import numpy as np
 from joblib import effective_n_jobs
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import FitFailedWarning
 from sklearn.model_selection import ParameterGrid
 from sklearn.model_selection._search import BaseSearchCV
@@ -24,18 +22,11 @@ from sklearn.utils._param_validation import Interval
 
 from dagsearch._internal.texts import shown
 from dagsearch.errors import StorageError
-from dagsearch.problem import Problem
 from dagsearch.problems.choices import Choices
-from dagsearch.results import Proposal
-from dagsearch.run.pools import Pool, Running
-from dagsearch.run.runner import Runner
-from dagsearch.run.stopping import Stop
 from dagsearch.search import Search
-from dagsearch.selection.identity import data_digest, identity_of
-from dagsearch.selection.scoring import tell_score
+from dagsearch.selection.batches import BatchRun
+from dagsearch.selection.identity import identity_of
 from dagsearch.space.chosen import Chosen
-from dagsearch.storage.database import Event
-from dagsearch.storage.log import RunLog
 from dagsearch.storage.opening import has_begun, without_addresses
 
 Candidate = dict[str, Any]
@@ -52,9 +43,9 @@ _RANDOM = 2
 class GridProblem(Choices):
     """The candidates of a parameter grid as one space of named choices.
 
-    Of several dicts, the first choice is the dict, and the others depend on it. A candidate that two dicts
-    have in common belongs to the first. Numbers are options themselves, so that the search knows their order
-    and distance; so is text. Other values are options by their ``repr``.
+    Of several dicts, the first choice is the dict, and the others depend on it. Numbers are options
+    themselves, so that the search knows their order and distance; so is text. Other values are options by
+    their ``repr``.
 
     Parameters
     ----------
@@ -76,7 +67,7 @@ class GridProblem(Choices):
         places: dict[str, Any] = {_DICT: range(len(grids))} if several else {}
         for name in self._known:
             places[name] = partial(self._of_dict, name) if several else self.options[0][name]
-        super().__init__(places, allowed=self._is_new if several else None)
+        super().__init__(places)
 
     def _option(self, name: str, given: Any) -> Hashable:
         """What stands for a value: itself if it is a number or text, else a text of its own."""
@@ -86,8 +77,7 @@ class GridProblem(Choices):
         except StorageError:
             key = f"object {id(value)}"
         if key not in known:
-            is_plain = isinstance(value, str) or (_is_number(value) and math.isfinite(value))
-            option = value if is_plain else without_addresses(shown(value))
+            option = value if _is_number(value) else _text(value)
             while option in known.values():
                 option = f"{option} (another)"
             known[key] = option
@@ -98,14 +88,6 @@ class GridProblem(Choices):
         """The options of a parameter in the chosen dict; ``None`` if the dict does not have it."""
         options: dict[str, tuple[Hashable, ...]] = self.options[chosen[_DICT]]
         return options.get(name)
-
-    def _is_new(self, chosen: Mapping[str, Any]) -> bool:
-        """Whether no dict before the chosen one has the candidate."""
-        own = {name: chosen[name] for name in chosen if name != _DICT}
-        return not any(
-            grid.keys() == own.keys() and all(own[name] in grid[name] for name in grid)
-            for grid in self.options[: chosen[_DICT]]
-        )
 
     def candidate(self, leaf: Mapping[str, Hashable]) -> Candidate:
         """The values that a leaf stands for, in the order of ``ParameterGrid``."""
@@ -124,12 +106,9 @@ class GridProblem(Choices):
                 own = self._value[step, chosen[step]] if step in chosen else None
                 of_step = own.get_params() if isinstance(own, BaseEstimator) else {}
                 aim = of_step.get(parameter, present.get(name))
-                values = [self._value[name, option] for option in grid[name]]
-                place = _nearest(values, aim)
-                chosen[name] = grid[name][place]
-                changed += aim is not None and not _are_equal(values[place], aim)
-            if number == 0 or self._is_new(chosen):
-                found.append((changed, self.leaf(chosen)))
+                chosen[name] = _nearest(grid[name], aim)
+                changed += aim is not None and chosen[name] not in (aim, _text(aim))
+            found.append((changed, self.leaf(chosen)))
         return [leaf for _, leaf in sorted(found, key=itemgetter(0))]
 
     def identity(self) -> str:
@@ -138,22 +117,21 @@ class GridProblem(Choices):
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
-def _are_equal(one: Any, other: Any) -> bool:
-    return bool(one == other) if _is_number(one) and _is_number(other) else repr(one) == repr(other)
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else without_addresses(shown(value))
 
 
-def _nearest(values: Sequence[Any], aim: Any) -> int:
-    """Place of the value equal to ``aim``, or of the nearest number; if that is none, of the middle one."""
-    equal = [place for place, value in enumerate(values) if _are_equal(value, aim)]
-    numbers = sorted((value, place) for place, value in enumerate(values) if _is_number(value))
-    if equal or not numbers:
-        return equal[0] if equal else 0
-    if not _is_number(aim):
-        return numbers[len(numbers) // 2][1]
-    return min(numbers, key=lambda number: abs(number[0] - aim))[1]
+def _nearest(options: Sequence[Hashable], aim: Any) -> Hashable:
+    """The option that stands for a value, or the nearest number; if the value is none, the middle one."""
+    numbers = sorted(cast(Any, option) for option in options if _is_number(option))
+    if numbers and _is_number(aim):
+        return cast(Hashable, min(numbers, key=lambda number: abs(number - aim)))
+    if _text(aim) in options:
+        return _text(aim)
+    return numbers[len(numbers) // 2] if numbers else options[0]
 
 
 # The run ---------------------------------------------------------------------------------------------
@@ -170,8 +148,8 @@ class _SameFolds:
         return self._splits
 
 
-class GridRun(Pool):
-    """Scores the candidates that a search asks for, and keeps the scores on all folds.
+class GridRun(BatchRun[Folds]):
+    """Scores the candidates that a search asks for; of one that fails, no folds are known.
 
     ``evaluate`` is scikit-learn's ``evaluate_candidates``, whose fits :attr:`fitted` holds afterwards;
     ``metric`` takes the score that is searched from the scores of one fold.
@@ -179,76 +157,54 @@ class GridRun(Pool):
 
     def __init__(
         self,
-        evaluate: Callable[[list[Candidate]], Any],
-        problem: GridProblem,
         search: Search,
+        evaluate: Callable[[list[Candidate]], Any],
+        metric: Callable[[Any], float],
         folds: int,
         jobs: int,
-        metric: Callable[[Any], float],
     ) -> None:
-        self._evaluate, self._problem, self._search, self._metric = evaluate, problem, search, metric
-        self._folds = folds
-        self._batch = math.ceil(jobs / folds)  # with fewer candidates at a time some jobs would wait
+        self._evaluate, self._metric, self._folds = evaluate, metric, folds
+        self._problem = cast(GridProblem, search.problem)
         self.fitted: Folds = []
         """Every fit in this process."""
         self.results: dict[str, Any] = {}
         """``cv_results_``, which is empty until the search has ended."""
         self._failure: ValueError | None = None  # of the last candidates without any successful fit
-        self._scored: dict[Chosen, Folds | None] = {}
-        log = search.log
-        if isinstance(log, RunLog):
-            log.listeners.append(self._hear)
-            for event in log.database.events(log.name):
-                self._hear(event)
+        super().__init__(search, math.ceil(jobs / folds))  # with fewer at a time some jobs would wait
 
-    def _hear(self, event: Event) -> None:
-        """Take over what another process, or an earlier one, has scored."""
-        if event.kind in ("tell", "forget") and "folds" in event.note:
-            leaf = self._problem.decode(event.body["leaf"] if event.kind == "tell" else event.body["failed"])
-            folds = event.note["folds"]
-            self._scored[leaf] = folds and list(map(_plain, folds))
-
-    def run(self, n_iter: int) -> None:
-        """Score until the run has ``n_iter`` candidates, or all."""
-        for _ in Runner(self._search, self, self._take, Stop()).steps(n_iter):
-            pass
-        known = [leaf for leaf, folds in self._scored.items() if folds]
-        if not self.fitted and known:  # scikit-learn reads the names of the metrics from a fit
-            self._evaluate([self._problem.candidate(known[0])])
-        if not self.fitted and self._failure is not None:
-            raise self._failure
-
-    def workers(self) -> int:
-        return self._batch
-
-    def start(self, problem: Problem, proposal: Proposal) -> Running:
-        return Running(proposal, Future())
-
-    def finished(self, running: Sequence[Running], patience: float | None = None) -> list[Running]:
-        """Score a batch of candidates; ``None`` for all of them if no fit of any was successful."""
-        fits = list[Folds | None]([None] * len(running))
+    def score(self, leaves: list[Any]) -> list[Folds]:
         try:
-            self._evaluate([self._problem.candidate(one.proposal.leaf) for one in running])
-            new = list(map(_plain, self.fitted[-len(running) * self._folds :]))
-            fits = [new[place : place + self._folds] for place in range(0, len(new), self._folds)]
+            self._evaluate([self._problem.candidate(leaf) for leaf in leaves])
         except ValueError as error:
             if "fits failed" not in str(error):
                 raise
             self._failure = error  # an error only if it is the same with all other candidates
             warnings.warn(str(error), FitFailedWarning, stacklevel=2)
-        for one, folds in zip(running, fits, strict=True):
-            one.future.set_result(folds)
-        return list(running)
+            return [[] for _ in leaves]
+        new = list(map(_plain, self.fitted[-len(leaves) * self._folds :]))
+        return [new[place : place + self._folds] for place in range(0, len(new), self._folds)]
 
-    def _take(self, ended: Running, ending: bool) -> bool:
-        """Tell the search a candidate's score; a failure counts as the worst score so far."""
-        folds = self._scored.setdefault(ended.proposal.leaf, ended.future.result())
-        score = np.mean([self._metric(fold["test_scores"]) for fold in folds]) if folds else np.nan
-        tell_score(self._search, ended.proposal, float(score), None, {"folds": folds})
-        return True
+    def judged(self, found: Folds) -> tuple[float, None]:
+        return float(
+            np.mean([self._metric(fold["test_scores"]) for fold in found]) if found else np.nan
+        ), None
 
-    def rows(self, error_score: Any) -> Iterator[tuple[Candidate, Folds]]:
-        """Every candidate with its fits, in the order in which they were told."""
+    def to_note(self, found: Folds) -> dict[str, Any]:
+        return {"folds": found}
+
+    def from_note(self, note: Mapping[str, Any]) -> Folds | None:
+        return list(map(_plain, note["folds"] or [])) if "folds" in note else None
+
+    def complete(self) -> None:
+        """Fit at least one candidate: scikit-learn reads the names of the metrics from a fit."""
+        known = [leaf for leaf, folds in self.scored.items() if folds]
+        if not self.fitted and known:
+            self._evaluate([self._problem.candidate(known[0])])
+        if not self.fitted and self._failure is not None:
+            raise self._failure
+
+    def rows(self, error_score: Any) -> tuple[list[Candidate], Folds]:
+        """All candidates and their fits, in the order in which they were told."""
         failed = {
             key: np.nan
             if key.endswith("time")
@@ -257,8 +213,8 @@ class GridRun(Pool):
             else error_score
             for key, one in _plain(self.fitted[0]).items()
         }
-        for leaf, folds in self._scored.items():
-            yield self._problem.candidate(leaf), folds or [failed] * self._folds
+        fits = [fold for folds in self.scored.values() for fold in folds or [failed] * self._folds]
+        return list(map(self._problem.candidate, self.scored)), fits
 
 
 def _plain(fold: Mapping[str, Any]) -> dict[str, Any]:
@@ -380,19 +336,20 @@ class DAGSearchCV(BaseSearchCV):  # type: ignore[misc]
 
     def _run_search(self, evaluate_candidates: Callable[..., Any]) -> None:
         """Score the candidates that a search of the grid asks for."""
-        grid, folds = ParameterGrid(self.param_grid), _SameFolds(self._checked_cv_orig)
+        grid = ParameterGrid(self.param_grid)
         if len(grid) <= (self.n_iter if self.storage is None else 1):
             evaluate_candidates(grid)
             return
         problem = GridProblem(grid.param_grid, "" if self.storage is None else self._digest())
+        evaluate = partial(evaluate_candidates, cv=_SameFolds(self._checked_cv_orig))
         with closing(self._search(problem)) as search:
-            evaluate = partial(evaluate_candidates, cv=folds)
             jobs = int(effective_n_jobs(self.n_jobs))
-            self._run = run = GridRun(evaluate, problem, search, self.n_splits_, jobs, self._searched)
-            run.run(self.n_iter)
-        candidates, fits = zip(*run.rows(self.error_score), strict=True)
-        out = list(chain.from_iterable(fits))
-        run.results.update(super()._format_results(list(candidates), self.n_splits_, out))
+            self._run = run = GridRun(search, evaluate, self._searched, self.n_splits_, jobs)
+            for _ in run.steps(self.n_iter):
+                pass
+        run.complete()
+        candidates, fits = run.rows(self.error_score)
+        run.results.update(super()._format_results(candidates, self.n_splits_, fits))
 
     def _format_results(
         self, candidate_params: Any, n_splits: int, out: Folds, more_results: Any = None
@@ -431,4 +388,5 @@ class DAGSearchCV(BaseSearchCV):  # type: ignore[misc]
             )
         settings = self.scoring, self.cv, self.error_score, self.return_train_score
         metric = self.refit if isinstance(self.refit, str) else None
-        return data_digest(*self._data, (self.estimator, self.param_grid), (*settings, metric))
+        estimator = clone((self.estimator, self.param_grid), safe=False)
+        return identity_of(*self._data, estimator, (*settings, metric))

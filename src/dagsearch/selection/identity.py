@@ -3,7 +3,6 @@
 from typing import Any
 
 import joblib
-from sklearn.base import clone
 
 from dagsearch.errors import StorageError
 
@@ -23,8 +22,3 @@ def identity_of(*things: Any) -> str:
             "storage: a part of the estimator or the scoring cannot be told from others of its kind, so a "
             f"run might mix scores ({error}). Use functions and objects that can be pickled, or no storage"
         ) from error
-
-
-def data_digest(data: Any, target: Any, splits: Any, estimator: Any, scoring: Any) -> str:
-    """Identifies what scores depend on: two selections with the same digest give a subset the same score."""
-    return identity_of(data, target, splits, clone(estimator, safe=False), scoring)

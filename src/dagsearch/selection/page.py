@@ -122,27 +122,28 @@ def _tiles(report: Mapping[str, Any]) -> list[list[str | None]]:
     """Name, value and remark of the figures below the headline."""
     result, data = report["result"], report["data"]
     optimism = result["optimism"]
-    about = f"about {_number(optimism)} too high: it was " if optimism and optimism >= 5e-5 else ""
+    about = f"about {number(optimism)} too high: it was " if optimism and optimism >= 5e-5 else ""
     tiles: list[list[str | None]] = [
         ["Features", f"{len(result['features'])} of {data['columns']}", None],
-        ["Cross-validated score", _number(result["score"]), f"{about}used to choose"],
+        ["Cross-validated score", number(result["score"]), f"{about}used to choose"],
     ]
     if result["signal"] is not False:
-        expected = _number(result["expected_score"])
+        expected = number(result["expected_score"])
         tiles.insert(1, ["Expected on new data", expected, _interval(result["score_interval"])])
     if result["holdout_score"] is not None:
         interval = _interval(result.get("holdout_interval"))
-        tiles.append(["Hold-out score", _number(result["holdout_score"]), interval])
+        tiles.append(["Hold-out score", number(result["holdout_score"]), interval])
     failed = f"{result['failed']} failed" if result["failed"] else None
     tiles.append(["Subsets scored", f"{result['evaluations']:,}", failed])
     return [*tiles, ["Stopped", _STOPS.get(result["stopped"], str(result["stopped"])), None]]
 
 
-def _number(value: float | None) -> str:
-    return "–" if value is None else f"{value:.4f}" if abs(value) < 10.0 else f"{value:.4g}"
+def number(value: float | None, places: int = 4) -> str:
+    """A score with a number of decimal places."""
+    return "–" if value is None else f"{value:.{places}f}" if abs(value) < 10.0 else f"{value:.4g}"
 
 
 def _interval(interval: list[float | None] | None) -> str | None:
     if interval is None or None in interval:
         return None
-    return f"90 % interval {_number(interval[0])} to {_number(interval[1])}"
+    return f"90 % interval {number(interval[0])} to {number(interval[1])}"

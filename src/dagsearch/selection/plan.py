@@ -1,8 +1,7 @@
 """What ``fit`` is about to do: its arguments, checked, and what one look at the table suggests."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone, is_classifier
@@ -11,9 +10,9 @@ from sklearn.utils import _safe_indexing
 from dagsearch._internal.typing import IntArray
 from dagsearch.covariances import Covariance
 from dagsearch.problems.subsets import Subset
+from dagsearch.run.runner import checked_budget
 from dagsearch.selection.arguments import (
     Features,
-    checked_budget,
     checked_scorer,
     fold_splits,
     routed_metadata,
@@ -22,8 +21,8 @@ from dagsearch.selection.arguments import (
     validated_data,
 )
 from dagsearch.selection.columns import ColumnSubsets
-from dagsearch.selection.estimate import Columns
-from dagsearch.selection.identity import data_digest
+from dagsearch.selection.estimate import Suggest
+from dagsearch.selection.identity import identity_of
 from dagsearch.selection.rankings import Rankings, first_subsets, ranked, rows_that_count, suggestions
 from dagsearch.selection.scoring import SubsetScorer
 
@@ -31,46 +30,33 @@ if TYPE_CHECKING:
     from dagsearch.selection.selector import DAGSearchSelector
 
 
-@dataclass(frozen=True)
-class Plan:
+class Plan(NamedTuple):
     """A selection that can begin: nothing the user gave is unchecked, and nothing has been scored."""
 
     features: Features
-    """Number and names of the columns."""
-    ranked: Callable[[IntArray], Rankings | None]
-    """Ranks the columns by some rows; ``None`` without a target."""
     problem: ColumnSubsets
-    """The subsets that can be chosen."""
     score: SubsetScorer
-    """Scores subsets on the folds of the search."""
     covariance: Covariance
     """What is believed about subsets before any score."""
+    suggest: Suggest
+    """What rankings of some rows would choose."""
     first: Sequence[Subset]
-    """Subsets to begin with: what the rankings would choose."""
+    """Subsets to begin with: what rankings of all rows would choose."""
     budget: int
     """Number of subsets to score."""
     digest: str | None
     """What scores depend on; ``None`` without storage."""
 
-    def suggest(self, rows: IntArray) -> list[Columns] | None:
-        """What rankings of these rows would choose; ``None`` without a target."""
-        rankings = self.ranked(rows)
-        if rankings is None:
-            return None
-        return [self.problem.columns_of(leaf) for leaf in suggestions(rankings, self.problem)]
-
 
 def plan_of(selector: "DAGSearchSelector", data: Any, target: Any, params: Mapping[str, Any]) -> Plan:
     """Check everything that ``fit`` was given; to be called by ``fit`` itself, because it may warn."""
-    estimator = selector.estimator
-    budget = checked_budget(selector.budget)
+    estimator, budget = selector.estimator, checked_budget(selector.budget)
     data, target = validated_data(selector, data, target)
     scoring = checked_scorer(estimator, selector.scoring)
     routed = routed_metadata(selector, scoring, params)
     splits = fold_splits(selector.cv, estimator, data, target, routed.splitter.split)
     fitting, judging = routed.estimator.fit, routed.scorer.score
-    features = selector._features()
-    rows = int(data.shape[0])
+    features, rows = selector._features(), int(data.shape[0])
     counted = rows_that_count(rows, fitting)
 
     def ranked_by(some: IntArray) -> Rankings | None:
@@ -78,20 +64,22 @@ def plan_of(selector: "DAGSearchSelector", data: Any, target: Any, params: Mappi
         aim = None if target is None else _safe_indexing(target, some)
         return ranked(_safe_indexing(data, some), aim, is_classifier(estimator))
 
+    def suggest(some: IntArray) -> Sequence[tuple[int, ...]] | None:
+        found = ranked_by(some)
+        return None if found is None else [problem.columns_of(leaf) for leaf in suggestions(found, problem)]
+
     rankings = ranked_by(np.arange(rows))
     limits = selector.n_features_to_select, selector.fixed, selector.forbidden, selector.groups
     problem = subset_problem(features, *limits, rankings)
     columns = sorted(problem.fixed), list(problem.choices.values())
-    depends_on = (target, fitting, columns), splits, estimator, selector.scoring
+    depends_on = (target, fitting, columns), splits, clone(estimator, safe=False), selector.scoring
     return Plan(
-        features=features,
-        ranked=ranked_by,
-        problem=problem,
-        score=SubsetScorer(
-            clone(estimator), scoring, data, target, splits, fitting, judging, selector._silent
-        ),
-        covariance=subset_covariance(data, rankings, problem),
-        first=[] if rankings is None else first_subsets(rankings, problem, budget),
-        budget=budget,
-        digest=None if selector.storage is None else data_digest(data, *depends_on),
+        features,
+        problem,
+        SubsetScorer(clone(estimator), scoring, data, target, splits, fitting, judging, selector._silent),
+        subset_covariance(data, rankings, problem),
+        suggest,
+        [] if rankings is None else first_subsets(rankings, problem, budget),
+        budget,
+        None if selector.storage is None else identity_of(data, *depends_on),
     )

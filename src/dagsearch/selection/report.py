@@ -2,21 +2,24 @@
 
 import csv
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 from sklearn.utils import get_tags
 
-from dagsearch.results import Gaussian
-from dagsearch.selection.estimate import NOTHING, is_better
-from dagsearch.selection.leaders import Choice, standard_error
-from dagsearch.selection.page import fragment, html_page
-from dagsearch.selection.record import Entry, Scored, SelectionRecord
+from dagsearch.selection.arguments import Features
+from dagsearch.selection.estimate import NOTHING, best_of, is_better, standard_error
+from dagsearch.selection.page import fragment, html_page, number
 from dagsearch.selection.run import SelectionRun
+from dagsearch.selection.scoring import Scored
+
+if TYPE_CHECKING:
+    from dagsearch.selection.selector import DAGSearchSelector
 
 SCHEMA = 2
 # Number of subsets of one size from which on this size counts as searched.
@@ -66,53 +69,56 @@ class SelectionReport:
     @classmethod
     def of(
         cls,
-        run: SelectionRun,
-        choice: Choice,
-        names: Sequence[Any],
-        found: Mapping[str, Any],
-        settings: Mapping[str, Any],
-        columns: int,
+        selector: "DAGSearchSelector",
+        settings: Mapping[str, Any] | None,
         comparisons: Sequence[Comparison],
         holdout: Holdout | None,
-        remarks: tuple[Sequence[str], Sequence[str]],
+        notes: Sequence[str],
         leaks: Sequence[str],
+        warnings: Sequence[str],
     ) -> Self:
-        """The report of a run that has ended.
-
-        ``found`` are the attributes of the fitted selector, and ``columns`` is the number of columns that are
-        not forbidden. ``remarks`` are notes and warnings. One of ``leaks`` determines the target by itself.
-        """
+        """The report of a fitted selector; see :meth:`dagsearch.sklearn.DAGSearchSelector.report`."""
         from dagsearch import __version__
 
-        names = [str(name) for name in names]
-        record = run.record
-        failures = record.failure_message(names)
+        run, features = selector._run, selector._features()
+        names = [str(name) for name in features.labels(range(features.count))]
+        chosen, failures = best_of(run.successes()), run.failure_message(names)
+        own = [names[column] for column in chosen.columns]
         content: dict[str, Any] = {
             "schema": SCHEMA,
             "dagsearch": __version__,
-            "settings": dict(settings),
+            "settings": {name: str(value) for name, value in (settings or shown_settings(selector)).items()},
             "data": {
-                "rows": record.rows,
-                "columns": columns,
+                "rows": run.rows,
+                "columns": features.count_allowed(selector.forbidden, selector.groups),
                 "holdout_rows": None if holdout is None else holdout.rows,
             },
             "leaks": list(leaks),
-            "result": _result(run, choice, names, found, holdout),
-            "features": _features(record, names, choice.chosen, found),
+            "result": {
+                "features": own,
+                "score": selector.best_score_,
+                "expected_score": selector.expected_score_,
+                "score_interval": selector.score_interval_,
+                "optimism": selector.optimism_,
+                "extra_fits": 0 if run.repeated is None else run.repeated.fits,
+                "baseline": selector.baseline_score_,
+                "bounds": [_known(end) for end in run.bounds],
+                "simpler": None if selector.simpler_ is None else _with_texts(selector.simpler_),
+                "stopped": run.stopped,
+                "evaluations": len(run.scored),
+                "failed": len(run.scored) - len(run.successes()),
+                "seconds": max(one.told for one in run.scored.values()),
+                "holdout_score": None if holdout is None else holdout.score,
+                "holdout_interval": None if holdout is None else holdout.interval,
+            },
+            "features": _features(run, names, chosen, selector),
             "comparisons": [asdict(comparison) for comparison in comparisons],
-            "by_size": _by_size(record, names),
-            "history": _history(run, names),
-            "runners_up": [
-                {
-                    "features": [str(name) for name in other["features"]],
-                    "score": other["score"],
-                    "interval": list(other["interval"]),
-                }
-                for other in found["runners_up_"]
-            ],
-            "notes": list(remarks[0]),
-            "warnings": [*remarks[1], *([] if failures is None else [failures]), *found["notes_"]],
-            "code": f"features = {[names[column] for column in choice.chosen.columns]!r}\nX[features]",
+            "by_size": _by_size(run, names),
+            "history": _history(run, features),
+            "runners_up": list(map(_with_texts, selector.runners_up_)),
+            "notes": list(notes),
+            "warnings": [*warnings, *([] if failures is None else [failures]), *selector.notes_],
+            "code": f"features = {own!r}\nX[features]",
         }
         content["result"]["signal"] = _signal(content)
         if content["result"]["signal"] is False:  # then the best subset is the best by chance
@@ -151,35 +157,6 @@ class SelectionReport:
         return f"SelectionReport({found['features']!r}, score={found['score']:.4g})"
 
 
-def _result(
-    run: SelectionRun,
-    choice: Choice,
-    names: Sequence[str],
-    found: Mapping[str, Any],
-    holdout: Holdout | None,
-) -> dict[str, Any]:
-    record, simpler = run.record, choice.simpler
-    return {
-        "features": [names[column] for column in choice.chosen.columns],
-        "score": found["best_score_"],
-        "expected_score": found["expected_score_"],
-        "score_interval": list(found["score_interval_"]),
-        "optimism": found["optimism_"],
-        "extra_fits": 0 if run.repeated is None else run.repeated.fits,
-        "baseline": found["baseline_score_"],
-        "bounds": [_known(end) for end in run.bounds],
-        "simpler": None
-        if simpler is None
-        else {"features": [names[i] for i in simpler.columns], "score": simpler.mean},
-        "stopped": run.stopped,
-        "evaluations": len(record.entries),
-        "failed": len(record.failed()),
-        "seconds": record.entries[-1].seconds if record.entries else 0.0,
-        "holdout_score": None if holdout is None else holdout.score,
-        "holdout_interval": None if holdout is None else holdout.interval,
-    }
-
-
 def _write_history(file: Any, history: Sequence[Mapping[str, Any]]) -> None:
     columns = ["step", "score", "best", "deviation", "seconds", "failure", "features"]
     writer = csv.DictWriter(file, columns, extrasaction="ignore")
@@ -189,13 +166,11 @@ def _write_history(file: Any, history: Sequence[Mapping[str, Any]]) -> None:
 
 
 def _features(
-    record: SelectionRecord, names: Sequence[str], chosen: Scored, found: Mapping[str, Any]
+    run: SelectionRun, names: Sequence[str], chosen: Scored, selector: "DAGSearchSelector"
 ) -> list[dict[str, Any]]:
-    scored_in = np.zeros(len(names), dtype=np.int64)
-    for entry in record.entries:
-        scored_in[list(entry.scored.columns)] += 1
+    scored_in = Counter(column for one in run.scored.values() for column in one.columns)
     error = standard_error(chosen.scores)
-    worth, ends = found["importances_"], found["importance_intervals_"]
+    worth, ends = selector.importances_, selector.importance_intervals_
     return [
         {
             "name": names[column],
@@ -203,60 +178,58 @@ def _features(
             "worth": _known(worth[column]),
             "low": _known(ends[column, 0]),
             "high": _known(ends[column, 1]),
-            "inclusion": float(found["inclusion_probability_"][column]),
+            "inclusion": float(selector.inclusion_probability_[column]),
             "essential": bool(worth[column] > error and ends[column, 0] > 0.0),
-            "evaluated_in": int(scored_in[column]),
+            "evaluated_in": scored_in[column],
         }
-        for column in np.argsort(found["ranking_"]).tolist()
+        for column in np.argsort(selector.ranking_).tolist()
     ]
 
 
-def _by_size(record: SelectionRecord, names: Sequence[str]) -> list[dict[str, Any]]:
+def _by_size(run: SelectionRun, names: Sequence[str]) -> list[dict[str, Any]]:
     """The best score of each number of features that was searched; nothing if there is only one."""
-    of_size: dict[int, list[Scored]] = {}
-    for entry in record.successes():
-        of_size.setdefault(len(entry.scored.columns), []).append(entry.scored)
-    of_size = {size: some for size, some in of_size.items() if len(some) >= _SEARCHED}
-    if len(of_size) < 2:
-        return []
-    best = [max(of_size[size], key=lambda scored: scored.mean) for size in sorted(of_size)]
-    root = record.folds**0.5
+    scored = run.successes()
+    counts = Counter(len(one.columns) for one in scored)
+    sizes = sorted(size for size, count in counts.items() if count >= _SEARCHED)
+    best = [best_of(one for one in scored if len(one.columns) == size) for size in sizes]
     return [
         {
             "features": [names[column] for column in one.columns],
             "score": one.mean,
-            "error": float(np.std(one.scores, ddof=1)) / root if record.folds > 1 else None,
-            "subsets": len(of_size[len(one.columns)]),
+            "error": float(np.std(one.scores, ddof=1)) / run.folds**0.5 if run.folds > 1 else None,
+            "subsets": counts[len(one.columns)],
         }
-        for one in best
+        for one in (best if len(best) > 1 else [])
     ]
 
 
-def _known(number: float) -> float | None:
-    return float(number) if np.isfinite(number) else None
+def _with_texts(found: Mapping[str, Any]) -> dict[str, Any]:
+    return {**found, "features": list(map(str, found["features"]))}
 
 
-def _history(run: SelectionRun, names: Sequence[str]) -> list[dict[str, Any]]:
-    beliefs = {run.problem.columns_of(told.leaf): told.predicted for told in reversed(run.search.history)}
-    return [
-        _entry(step, entry, names, beliefs.get(entry.scored.columns))
-        for step, entry in enumerate(run.record.entries, start=1)
-    ]
+def _known(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None
 
 
-def _entry(step: int, entry: Entry, names: Sequence[str], predicted: Gaussian | None) -> dict[str, Any]:
-    scored = entry.scored
-    failed = scored.failure is not None
-    return {
-        "step": step,
-        "score": None if failed else scored.mean,
-        "best": entry.best,
-        "deviation": None if failed else float(scored.scores.std()),
-        "predicted": None if failed or predicted is None else [predicted.mean, predicted.variance**0.5],
-        "features": [names[column] for column in scored.columns],
-        "seconds": entry.seconds,
-        "failure": scored.failure,
-    }
+def _history(run: SelectionRun, features: Features) -> list[dict[str, Any]]:
+    beliefs = {told.leaf: told.predicted for told in reversed(run.search.history)}
+    found, best = list[dict[str, Any]](), None
+    for step, (leaf, one) in enumerate(run.scored.items(), start=1):
+        failed, belief = one.failure is not None, beliefs.get(leaf)
+        best = best if failed else one.mean if best is None else max(best, one.mean)
+        found.append(
+            {
+                "step": step,
+                "score": None if failed else one.mean,
+                "best": best,
+                "deviation": None if failed else float(one.scores.std()),
+                "predicted": None if failed or belief is None else [belief.mean, belief.variance**0.5],
+                "features": list(map(str, features.labels(one.columns))),
+                "seconds": one.told,
+                "failure": one.failure,
+            }
+        )
+    return found
 
 
 # Words ----------------------------------------------------------------------------------------------
@@ -314,7 +287,7 @@ def headline(content: Mapping[str, Any]) -> str:
     result, data, settings = content["result"], content["data"], content["settings"]
     metric, held = metric_of(settings), result["holdout_score"] is not None
     count = f"{len(result['features'])} of {data['columns']} features"
-    score = _number(result["holdout_score"] if held else result["expected_score"])
+    score = _short(result["holdout_score"] if held else result["expected_score"])
     interval = result["holdout_interval"] if held else result["score_interval"]
     where = f"on {data['holdout_rows']} held-out rows" if held else "expected on new data"
     others = _others(content, "holdout_score" if held else "score")
@@ -329,7 +302,7 @@ def headline(content: Mapping[str, Any]) -> str:
         rows = data["rows"] + (data["holdout_rows"] or 0)
         return f"{first}In {rows} rows, {NOTHING}: {metric} {score} with {count} {where}{others}."
     if interval is not None:
-        score += f" ({_number(interval[0])} to {_number(interval[1])})"
+        score += f" ({_short(interval[0])} to {_short(interval[1])})"
     verb = "predicting " + repr(settings["target"]) if settings.get("target") else "the estimator"
     return f"{first}With {count}, {verb} reaches {metric} {score} {where}{others}; {_essential(content)}."
 
@@ -338,15 +311,13 @@ def _others(content: Mapping[str, Any], score: str) -> str:
     """The scores that the chosen features are compared with."""
     rows = [(words, _compared(content, name)) for name, words in ((_NONE, "no"), (_ALL, "all"))]
     found = [
-        f"{_number(row[score])} with {words} features"
-        for words, row in rows
-        if row and row[score] is not None
+        f"{_short(row[score])} with {words} features" for words, row in rows if row and row[score] is not None
     ]
     ranked = _compared(content, _RANKED)
     if ranked is not None and ranked[score] is not None:
-        found.append(f"{_number(ranked[score])} with the top {ranked['features']} by univariate score")
+        found.append(f"{_short(ranked[score])} with the top {ranked['features']} by univariate score")
     if not found and content["result"]["baseline"] is not None:
-        found = [f"{_number(content['result']['baseline'])} with no features"]
+        found = [f"{_short(content['result']['baseline'])} with no features"]
     return ", against " + ", ".join(found) if found else ""
 
 
@@ -375,5 +346,5 @@ def question(content: Mapping[str, Any]) -> str:
     return " · ".join(str(part) for part in parts if part)
 
 
-def _number(value: float) -> str:
-    return f"{value:.3f}" if abs(value) < 10.0 else f"{value:.4g}"
+def _short(value: float) -> str:
+    return number(value, 3)

@@ -1,7 +1,7 @@
-"""The run of a feature selection: ask for subsets, score them, tell the scores, until it is time to stop."""
+"""The run of a feature selection: subsets are scored, and every score is kept."""
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from typing import Any
 
@@ -11,31 +11,28 @@ from dagsearch.errors import StorageError
 from dagsearch.problems.subsets import Subset
 from dagsearch.report.progress import Progress
 from dagsearch.results import Proposal
-from dagsearch.run.pools import Running
-from dagsearch.run.runner import Runner
 from dagsearch.run.stopping import Stop
 from dagsearch.search import Search
+from dagsearch.selection.batches import BatchRun
 from dagsearch.selection.columns import ColumnSubsets
 from dagsearch.selection.estimate import (
-    Columns,
     Estimate,
     Repeated,
+    Suggest,
     estimate,
     optimism_of_choice,
     optimism_of_rankings,
     score_deviation,
 )
-from dagsearch.selection.plan import Plan
-from dagsearch.selection.record import Entry, Scored, SelectionRecord
-from dagsearch.selection.scoring import BatchPool, SubsetScorer, fold_noise
+from dagsearch.selection.scoring import Scored, SubsetScorer, fold_noise
 from dagsearch.storage.database import Event, database_of
 from dagsearch.storage.encoding import note_to_json
 from dagsearch.storage.log import RunLog, at_work
 from dagsearch.storage.opening import Storage
 
 
-def recorded(storage: Storage | None, name: str | None, digest: str | None) -> SelectionRecord:
-    """What a stored run holds; an empty record, without :attr:`SelectionRecord.begun`, if there is none yet.
+def has_begun(storage: Storage | None, name: str | None, digest: str | None) -> bool:
+    """Whether storage has the run.
 
     Raises
     ------
@@ -43,24 +40,20 @@ def recorded(storage: Storage | None, name: str | None, digest: str | None) -> S
         If its scores are not those of the data with this digest.
     """
     if storage is None:
-        return SelectionRecord()
+        return False
     with closing(database_of(storage, write=True)) as database:
         header = database.find(name)
-        record = SelectionRecord() if header is None else SelectionRecord.of(database, header)
-    _check_digest(record, digest, database.where)
-    return record
+        notes = [] if header is None else [event.note for event in database.events(header.name)]
+        if next((note["data"] for note in notes if "data" in note), digest) != digest:
+            raise StorageError(
+                f"storage: {database.where} holds scores of other data, folds, estimator or scoring; it was "
+                "left unchanged. Give another file, or another name, to start a new run"
+            )
+    return header is not None
 
 
-def _check_digest(record: SelectionRecord, digest: str | None, where: str) -> None:
-    if record.events and record.digest != digest:
-        raise StorageError(
-            f"storage: {where} holds scores of other data, folds, estimator or scoring; it was left "
-            "unchanged. Give another file, or another name, to start a new run"
-        )
-
-
-class SelectionRun:
-    """A search over subsets of features, with a record of all scores.
+class SelectionRun(BatchRun[Scored]):
+    """A search over subsets of features, with all scores.
 
     Parameters
     ----------
@@ -68,94 +61,90 @@ class SelectionRun:
         The subsets to choose from.
     search : Search
         Search over the problem; new, or of a stored run.
-    record : SelectionRecord
-        What the stored run holds; empty if the search is new.
     about : mapping
-        Note that says whose scores these are, for the run's first event; ``data`` is their digest.
+        Note that says whose scores these are, for pages about the stored run.
     score : SubsetScorer
         What scores the subsets; the run does not keep it, because it has the data.
-
-    Attributes
-    ----------
-    record : SelectionRecord
-        Everything scored so far, by other processes of a stored run, too.
-    stopped : str
-        Why the run ended.
-    bounds : tuple of (float, float)
-        Smallest and largest value that a score can have.
-    baseline : float or None
-        Cross-validated score of predictions that use no feature; ``None`` if unknown.
-    repeated : Repeated or None
-        What came of repeating the rankings inside the folds, if they were.
+    jobs : int
+        Number of subsets to score at a time.
     """
 
     def __init__(
-        self,
-        problem: ColumnSubsets,
-        search: Search,
-        record: SelectionRecord,
-        about: Mapping[str, Any],
-        score: SubsetScorer,
+        self, problem: ColumnSubsets, search: Search, about: Mapping[str, Any], score: SubsetScorer, jobs: int
     ) -> None:
-        self.problem, self.search, self.record = problem, search, record
+        self.problem, self.rows, self.folds, self._tested = problem, score.rows, score.folds, score.tested
+        self.bounds = score.bounds
+        """Smallest and largest value that a score can have."""
+        self.baseline = score.baseline()
+        """Cross-validated score of predictions that use no feature; ``None`` if unknown."""
         self.stopped = "budget"
-        self.bounds, self.baseline, self._tested = score.bounds, score.baseline(), score.tested
+        """Why the run ended."""
         self.repeated: Repeated | None = None
-        self.scored: dict[Columns, Scored] = {}
-        """Every subset with its scores, those that failed included."""
-        self._began_here = False  # whether the stored run begins in this process
-        if isinstance(search.log, RunLog):
-            database, run, note = search.log.database, search.log.name, {"note": note_to_json(about)}
-            if not record.selection:
-                number = database.append(run, search.log.worker, "note", note, "selection")
-                self._began_here = number is not None
-            record.add(database.events(run, record.events))
-            _check_digest(record, about["data"], database.where)
-            search.log.listeners.append(self._hear)
-        else:
-            record.note(about)
-        self._read = record.events  # number of the last event that the record has
-        self._add(record.entries)
-        self._began = time.perf_counter() - (record.entries[-1].seconds if record.entries else 0.0)
+        """What came of repeating the rankings inside the folds, if they were."""
+        self._repeated: dict[int, Repeated] = {}  # the same of earlier calls, by the number of first subsets
+        self._score: Callable[[Sequence[Sequence[int]]], list[Scored]] | None = None
+        self._began_here = True  # whether the stored run begins in this process
+        if isinstance(log := search.log, RunLog):
+            note = {"note": note_to_json(about)}
+            self._began_here = (
+                log.database.append(log.name, log.worker, "note", note, "selection") is not None
+            )
+        super().__init__(search, jobs)
+        self._began = time.perf_counter() - max((one.told for one in self.scored.values()), default=0.0)
 
-    def _hear(self, event: Event) -> None:
-        """Record what another process has done."""
-        if event.number > self._read:
-            known = len(self.record.entries)
-            self.record.add([event])
-            self._add(self.record.entries[known:])
+    # What is stored -------------------------------------------------------------------------------------
 
-    def _add(self, entries: Iterable[Entry]) -> None:
-        self.scored |= {entry.scored.columns: entry.scored for entry in entries}
+    def hear(self, event: Event) -> None:
+        super().hear(event)
+        if "repeated" in event.note:
+            first, *found = event.note["repeated"]
+            self._repeated[first] = Repeated(*found)
 
-    def run(
-        self, pool: BatchPool, first: Iterable[Subset], budget: int, stop: Stop, progress: bool = False
+    def to_note(self, found: Scored) -> dict[str, Any]:
+        return found.note()
+
+    def from_note(self, note: Mapping[str, Any]) -> Scored | None:
+        return Scored.of(note, self.folds) if "columns" in note else None
+
+    # Scoring --------------------------------------------------------------------------------------------
+
+    def select(
+        self,
+        score: Callable[[Sequence[Sequence[int]]], list[Scored]],
+        first: Iterable[Subset],
+        budget: int,
+        stop: Stop,
+        progress: bool,
     ) -> None:
-        """Score subsets until the record has ``budget`` entries or a rule of ``stop`` holds.
+        """Score those in ``first`` and others, until there are ``budget`` or a rule of ``stop`` holds."""
+        self._score = score
+        steps = self.steps(budget, stop, self._begin(first), self._began)
+        try:
+            with closing(steps), Progress(budget, "subset", progress, len(self.scored)) as bar:
+                for _ in steps:
+                    best = self.search.data.best
+                    bar.update(None if best is None else best.reward)
+        finally:
+            self._score = None
+        self.stopped = self.search.data.stopped or "budget"
 
-        Parameters
-        ----------
-        pool : BatchPool
-            Scores a batch of subsets at a time.
-        first : iterable of subsets
-            Subsets to begin with.
-        budget : int
-            Number of subsets to score, including those that the stored run has.
-        stop : Stop
-            Rules for stopping before the budget is spent; checked after every batch.
-        progress : bool
-            Whether to show a progress bar.
-        """
-        pool.begin_within_batch(len(self.record.entries))
-        runner = Runner(self.search, pool, self._take, stop, self._begin(first), self._began)
-        entries = runner.steps(budget)
-        with closing(entries), Progress(budget, "subset", progress, len(self.record.entries)) as bar:
-            for entry in entries:
-                bar.update(entry.best)
-        self.stopped = runner.stopped
+    def score(self, leaves: list[Subset]) -> list[Scored]:
+        assert self._score is not None, "it is set while subsets are scored"
+        found = self._score([self.problem.columns_of(leaf) for leaf in leaves])
+        return [one._replace(told=time.perf_counter() - self._began) for one in found]
 
-    def _take(self, ended: Running, closing: bool) -> Entry | None:
-        return self.tell(ended.proposal, ended.future.result())
+    def repeat_rankings(self, score: SubsetScorer, suggest: Suggest, first: int, n_jobs: int | None) -> None:
+        """Repeat the rankings inside the folds, unless the stored run says what came of it."""
+        self.repeated = self._repeated.get(first)
+        if self.repeated is None:
+            scores = {one.columns: one.scores for one in self.scored.values()}
+            self.repeated = optimism_of_rankings(score, suggest, scores, n_jobs)
+            if self.repeated is not None:
+                self.search.note({"repeated": [first, *self.repeated]})
+
+    def judged(self, found: Scored) -> tuple[float, float | None]:
+        noise = float(fold_noise(np.array([*(one.scores for one in self.successes()), found.scores]))[-1])
+        return found.mean, noise or None
 
     def _begin(self, first: Iterable[Subset]) -> list[Proposal]:
         """Propose the subsets to score first.
@@ -163,69 +152,36 @@ class SelectionRun:
         A resumed search goes on as if it had not been interrupted: what it has told is left out, and what it
         had proposed comes in the same order. Of several processes one does so, for all.
         """
-        log, problem = self.search.log, self.problem
-        if (
-            isinstance(log, RunLog)
-            and not self._began_here
-            and at_work(log.database, log.name) - {log.worker}
-        ):
+        log = self.search.log
+        others = at_work(log.database, log.name) - {log.worker} if isinstance(log, RunLog) else set()
+        if others and not self._began_here:
             return []
         again = list(iter(log.take_over, None))
-        pending = {proposal.leaf for proposal in self.search.pending}
-        fresh = [
-            leaf for leaf in first if leaf not in pending and problem.columns_of(leaf) not in self.scored
-        ]
-        return again + [self.search.propose(leaf) for leaf in fresh]
+        known = {*self.scored, *(proposal.leaf for proposal in self.search.pending)}
+        return again + [self.search.propose(leaf) for leaf in first if leaf not in known]
 
-    def tell(self, proposal: Proposal, scored: Scored) -> Entry | None:
-        """Tell the search the result of scoring a subset, and record it.
+    # What was found -------------------------------------------------------------------------------------
 
-        A failure counts as the worst score so far, with the variance of all scores as its noise. ``None`` if
-        another process has taken the subset over, and was faster.
-        """
-        note = scored.note(self._seconds())
-        known = [entry.scored.scores for entry in self.record.successes()]
-        if scored.failure is None:
-            noise = float(fold_noise(np.array([*known, scored.scores]))[-1])
-            evaluation = self.search.tell(proposal, scored.mean, noise or None, note=note)
-        elif len(known) > 1:
-            means = np.mean(known, axis=1)
-            evaluation = self.search.tell(proposal, float(means.min()), float(means.var()) or None, note=note)
-        else:
-            evaluation = None
-            self.search.log.catch_up()
-        if scored.columns in self.scored:
+    def successes(self) -> list[Scored]:
+        """Every subset with a score."""
+        return [one for one in self.scored.values() if one.failure is None]
+
+    def failure_message(self, names: Sequence[Any]) -> str | None:
+        """How many subsets could not be scored, and why the first one could not; ``None`` if all could."""
+        failed, count = [one for one in self.scored.values() if one.failure is not None], len(self.scored)
+        if not failed:
             return None
-        if evaluation is None:
-            self.search.forget(proposal, again=False, note=note)
-        else:
-            self.record.add_evaluations([evaluation])
-        self.record.note(note)
-        self._add(self.record.entries[-1:])
-        return self.record.entries[-1]
-
-    def repeat_rankings(self, plan: Plan, n_jobs: int | None) -> None:
-        """Repeat the rankings inside the folds, unless the stored run says what came of as many subsets."""
-        first = len(plan.first)
-        if first in self.record.repeated:
-            self.repeated = Repeated(*self.record.repeated[first])
-            return
-        scores = {columns: one.scores for columns, one in self.scored.items()}
-        self.repeated = optimism_of_rankings(plan.score, plan.suggest, scores, n_jobs)
-        if self.repeated is not None:
-            note = {"repeated": [first, *self.repeated]}
-            self.search.note(note)
-            self.record.note(note)
+        message = f"{len(failed)} of {count} subsets could not be scored"
+        if len(failed) == count:
+            message = f"none of the {count} subsets could be scored"
+        columns = [names[column] for column in failed[0].columns]
+        return f"{message}; the first, {columns}: {failed[0].failure}"
 
     def estimate(self, scored: Scored) -> Estimate:
         """The expected score of a subset on new data."""
-        scores = np.array([entry.scored.scores for entry in self.record.successes()])
+        scores = np.array([one.scores for one in self.successes()])
         deviation = score_deviation(scored.scores, scores, self._tested, self.bounds)
         optimism = None
         if self.repeated is not None and self.repeated.optimism is not None:
             optimism = optimism_of_choice(scores) + self.repeated.optimism
         return estimate(scored.mean, deviation, optimism, self.bounds)
-
-    def _seconds(self) -> float:
-        """Seconds since the start of the selection, including those of an earlier process."""
-        return time.perf_counter() - self._began

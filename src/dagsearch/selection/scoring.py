@@ -5,13 +5,12 @@ import os
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future
 from contextlib import contextmanager, nullcontext, redirect_stderr, redirect_stdout
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs, parallel_config
+from joblib import parallel_config
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.utils import _safe_indexing
@@ -20,20 +19,53 @@ from sklearn.utils.validation import _check_method_params
 from dagsearch._internal.texts import described
 from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.data import REACH
-from dagsearch.problem import Problem
-from dagsearch.results import Proposal
-from dagsearch.run.pools import Pool, Running
-from dagsearch.search import Search
-from dagsearch.selection.record import Scored
+
+
+class Scored(NamedTuple):
+    """The result of scoring a subset of features."""
+
+    columns: tuple[int, ...]
+    """Column numbers of the features, ascending."""
+    scores: FloatArray
+    """Score on each fold, shape ``(n_folds,)``; NaN if scoring failed."""
+    seconds: float
+    """Time that fitting and scoring took."""
+    failure: str | None
+    """Why there is no score; ``None`` if there is one."""
+    told: float = 0.0
+    """When it was scored, in seconds since the start of the selection."""
+
+    @property
+    def mean(self) -> float:
+        """The subset's score: the mean over the folds."""
+        return float(np.mean(self.scores))
+
+    def note(self) -> dict[str, Any]:
+        """What is stored with the subset's reward."""
+        return {
+            "columns": self.columns,
+            "scores": None if self.failure else self.scores.tolist(),
+            "score_time": self.seconds,
+            "failure": self.failure,
+            "seconds": self.told,
+        }
+
+    @classmethod
+    def of(cls, note: Mapping[str, Any], folds: int) -> Self:
+        """What was stored."""
+        scores = np.array([np.nan] * folds if note["scores"] is None else note["scores"], dtype=np.float64)
+        return cls(tuple(note["columns"]), scores, note["score_time"], note["failure"], note["seconds"])
 
 
 class _Fold(NamedTuple):
     train: IntArray
     test: IntArray
-    train_target: Any
-    test_target: Any
-    fit_params: Mapping[str, Any]
-    score_params: Mapping[str, Any]
+    seen: tuple[Any, ...]
+    """The target of the rows to train by, if there is one."""
+    unseen: tuple[Any, ...]
+    """That of the rows to test by."""
+    fitting: Mapping[str, Any]
+    judging: Mapping[str, Any]
 
 
 class SubsetScorer:
@@ -74,63 +106,48 @@ class SubsetScorer:
         self.bounds = score_bounds(scorer, estimator)
         self.tested = int(np.unique(np.concatenate([test for _, test in splits])).size)
         """Number of rows that test a subset."""
+        targets = [] if target is None else [target]
         self._folds = [
             _Fold(
                 train,
                 test,
-                None if target is None else _safe_indexing(target, train),
-                None if target is None else _safe_indexing(target, test),
+                tuple(_safe_indexing(one, train) for one in targets),
+                tuple(_safe_indexing(one, test) for one in targets),
                 _check_method_params(data, params=fit_params, indices=train),
                 _check_method_params(data, params=score_params, indices=test),
             )
             for train, test in splits
         ]
 
-    def on_fold(self, columns: Sequence[int], number: int) -> float:
-        """Score on one fold; NaN if it fails."""
-        try:
-            with quiet() if self._silent else nullcontext():
-                return self._score(_safe_indexing(self._data, list(columns), axis=1), self._folds[number])
-        except Exception:  # as in __call__
-            return np.nan
-
-    def __call__(self, columns: Sequence[int]) -> Scored:
-        """Fit and score on every fold; an exception of the estimator becomes the text of the failure."""
-        chosen = tuple(sorted(columns))
-        began = time.perf_counter()
-        failure = None
-        scores = np.full(len(self._folds), np.nan)
+    def __call__(self, columns: Sequence[int], folds: Sequence[int] | None = None) -> Scored:
+        """Fit and score on every fold, or on some; an exception of the estimator becomes text."""
+        chosen, began, failure = tuple(sorted(columns)), time.perf_counter(), None
+        some = self._folds if folds is None else [self._folds[number] for number in folds]
+        scores = np.full(len(some), np.nan)
         try:
             with quiet() if self._silent else nullcontext():
                 data = _safe_indexing(self._data, list(chosen), axis=1)
-                for number, fold in enumerate(self._folds):
-                    scores[number] = self._score(data, fold)
+                scores[:] = [self._score(data, fold) for fold in some]
             if not np.all(np.isfinite(scores)):
                 failure = f"the score is {scores[~np.isfinite(scores)][0]} on a fold"
         except Exception as error:  # the estimator is the user's: none of its errors may end the search
             failure = described(error)
-        if failure is not None:
-            scores = np.full(len(self._folds), np.nan)
+        scores = scores if failure is None else np.full(len(some), np.nan)
         return Scored(chosen, scores, time.perf_counter() - began, failure)
 
     def _score(self, data: Any, fold: _Fold) -> float:
         fitted = clone(self._estimator)
-        train_target = () if fold.train_target is None else (fold.train_target,)
-        fitted.fit(_safe_indexing(data, fold.train), *train_target, **fold.fit_params)
-        test_target = () if fold.test_target is None else (fold.test_target,)
-        return float(self._scorer(fitted, _safe_indexing(data, fold.test), *test_target, **fold.score_params))
+        fitted.fit(_safe_indexing(data, fold.train), *fold.seen, **fold.fitting)
+        return float(self._scorer(fitted, _safe_indexing(data, fold.test), *fold.unseen, **fold.judging))
 
     def baseline(self) -> float | None:
-        """Mean score of predictions that use no feature; ``None`` if a fold has none."""
-        found = list[float]()
-        for fold in self._folds:
-            weights = [value for name, value in fold.fit_params.items() if name.endswith("sample_weight")]
-            of_fold = fold.train_target, fold.test_target, *weights[:1]
-            score = baseline_score(self._estimator, self._scorer, *of_fold, **fold.score_params)
-            if score is None:
-                return None
-            found.append(score)
-        return float(np.mean(found))
+        """Mean score of predictions that use no feature; ``None`` if it is unknown."""
+        found = list[float | None]()
+        for fold in self._folds if self._folds[0].seen else ():
+            weights = [value for name, value in fold.fitting.items() if name.endswith("sample_weight")]
+            targets = *fold.seen, *fold.unseen, *weights[:1]
+            found.append(baseline_score(self._estimator, self._scorer, *targets, **fold.judging))
+        return float(np.mean(found)) if found and None not in found else None  # type: ignore[arg-type]
 
 
 def baseline_score(
@@ -159,58 +176,6 @@ def undivided(call: Callable[..., Any], *arguments: Any) -> Any:
         return call(*arguments)
 
 
-class BatchPool(Pool):
-    """Scores a batch of subsets at a time with joblib; the results are :class:`Scored`.
-
-    Parameters
-    ----------
-    scorer : SubsetScorer
-        Scores one subset.
-    columns_of : callable
-        The columns of a leaf.
-    n_jobs : int or None
-        Number of jobs, as in joblib.
-    """
-
-    def __init__(
-        self, scorer: SubsetScorer, columns_of: Callable[[Any], Sequence[int]], n_jobs: int | None
-    ) -> None:
-        self._columns_of = columns_of
-        self._batch_size = int(effective_n_jobs(n_jobs))
-        self._left = self._batch_size  # of the batch that is being filled
-        self._scorer = scorer
-        self._parallel = Parallel(n_jobs=n_jobs)
-        self._parallel.__enter__()  # keeps its workers from batch to batch
-
-    def begin_within_batch(self, entries: int) -> None:
-        """Complete the batch that an interrupted run has begun, then begin the next."""
-        self._left = self._batch_size - entries % self._batch_size
-
-    def workers(self) -> int:
-        """Number of subsets in the batch."""
-        return self._left
-
-    def start(self, problem: Problem, proposal: Proposal) -> Running:
-        """Add a subset to the next batch."""
-        return Running(proposal, Future())
-
-    def finished(self, running: Sequence[Running], patience: float | None = None) -> list[Running]:
-        """Score the batch."""
-        subsets = [self._columns_of(one.proposal.leaf) for one in running]
-        if self._batch_size == 1:
-            found = [self._scorer(subset) for subset in subsets]
-        else:
-            found = self._parallel(delayed(undivided)(self._scorer, subset) for subset in subsets)
-        for one, scored in zip(running, found, strict=True):
-            one.future.set_result(scored)
-        self._left = self._batch_size
-        return list(running)
-
-    def close(self) -> None:
-        """Let joblib end its workers."""
-        self._parallel.__exit__(None, None, None)
-
-
 @contextmanager
 def quiet() -> Iterator[None]:
     """While entered, what an estimator prints goes nowhere, and its warnings are ignored."""
@@ -225,23 +190,6 @@ def quiet() -> Iterator[None]:
 
 
 # Noise ----------------------------------------------------------------------------------------------
-
-
-def tell_score(search: Search, proposal: Proposal, score: float, noise: float | None, note: Any) -> bool:
-    """Tell a search a score and its noise; returns whether it counts as a reward.
-
-    A failure (NaN) counts as the worst score so far, with the variance of all scores as its noise. If it is
-    among the first two, it does not count, and its leaf is forgotten.
-    """
-    rewards = [evaluation.reward for evaluation in search.history]
-    if math.isfinite(score):
-        search.tell(proposal, score, noise, note=note)
-    elif len(rewards) > 1:
-        search.tell(proposal, min(rewards), float(np.var(rewards)) or None, note=note)
-    else:
-        search.forget(proposal, again=False, leaf=proposal.leaf, note=note)
-        return False
-    return True
 
 
 # Weight of the variance over all subsets against a subset's own, as a number of folds.

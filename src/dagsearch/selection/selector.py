@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from os import PathLike
 from typing import Any, Self
 
+from joblib import Parallel, delayed, effective_n_jobs
 from sklearn.base import BaseEstimator, MetaEstimatorMixin
 from sklearn.feature_selection import SelectorMixin
 from sklearn.pipeline import Pipeline
@@ -18,11 +19,10 @@ from dagsearch.run.stopping import Stop
 from dagsearch.search import Search
 from dagsearch.selection.arguments import Features, checked_scorer
 from dagsearch.selection.findings import findings_of
-from dagsearch.selection.leaders import Choice, choose
 from dagsearch.selection.plan import Plan, plan_of
-from dagsearch.selection.report import Comparison, Holdout, SelectionReport, shown_settings
-from dagsearch.selection.run import SelectionRun, recorded
-from dagsearch.selection.scoring import BatchPool
+from dagsearch.selection.report import Comparison, Holdout, SelectionReport
+from dagsearch.selection.run import SelectionRun, has_begun
+from dagsearch.selection.scoring import Scored, undivided
 
 
 class SelectionError(ValueError):
@@ -140,7 +140,6 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
     _stop = Stop()
     _silent = False
     _run: SelectionRun
-    _choice: Choice
 
     def __init__(
         self,
@@ -201,13 +200,19 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         plan = plan_of(self, X, y, params)
         self._run = run = self._begin(plan)
         try:
-            pool = BatchPool(plan.score, plan.problem.columns_of, self.n_jobs)
-            run.run(pool, plan.first, plan.budget, self._stop, progress=bool(self.verbose))
+            with Parallel(n_jobs=self.n_jobs) as parallel:  # keeps its workers from batch to batch
+
+                def score(subsets: Sequence[Sequence[int]]) -> list[Scored]:
+                    if len(subsets) == 1:
+                        return [plan.score(subsets[0])]
+                    return list(parallel(delayed(undivided)(plan.score, subset) for subset in subsets))
+
+                run.select(score, plan.first, plan.budget, self._stop, bool(self.verbose))
             if run.stopped != "seconds":
-                run.repeat_rankings(plan, self.n_jobs)
+                run.repeat_rankings(plan.score, plan.suggest, len(plan.first), self.n_jobs)
         except BaseException:  # Ctrl-C
             run.stopped = "interrupted"
-            if run.record.successes():
+            if run.successes():
                 self._set_findings(plan)
             raise
         else:
@@ -252,18 +257,7 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
             See :class:`dagsearch.selection.SelectionReport`.
         """
         check_is_fitted(self)
-        return SelectionReport.of(
-            self._run,
-            self._choice,
-            self._features().labels(range(self.n_features_in_)),
-            {name: value for name, value in vars(self).items() if name.endswith("_")},
-            {name: str(value) for name, value in (settings or shown_settings(self)).items()},
-            self._features().count_allowed(self.forbidden, self.groups),
-            comparisons,
-            holdout,
-            (notes, warnings),
-            leaks,
-        )
+        return SelectionReport.of(self, settings, comparisons, holdout, notes, leaks, warnings)
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Get metadata routing of this object.
@@ -288,14 +282,13 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
 
     def _begin(self, plan: Plan) -> SelectionRun:
         """A new run, or a stored one that is continued."""
-        record, problem = recorded(self.storage, self.name, plan.digest), plan.problem
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         given: dict[str, Any] = {"storage": self.storage, "name": self.name, "covariance": plan.covariance}
-        if record.begun is not None:
+        problem = plan.problem
+        if has_begun(self.storage, self.name, plan.digest):
             search = Search.resume(problem=problem.problem, **given)
         else:
-            initial = default_initial(plan.budget)
-            search = Search.default(problem.problem, initial=initial, seed=seed, **given)
+            search = Search.default(problem.problem, initial=default_initial(plan.budget), seed=seed, **given)
         about: dict[str, Any] = {
             "data": plan.digest,
             "features": [plan.features.text(columns) for columns in problem.choices.values()],
@@ -306,23 +299,22 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         if plan.score.bounds[1] < math.inf:
             about["largest"] = plan.score.bounds[1]
         try:
-            return SelectionRun(problem, search, record, about, plan.score)
+            return SelectionRun(problem, search, about, plan.score, int(effective_n_jobs(self.n_jobs)))
         except BaseException:
             search.close()
             raise
 
     def _set_findings(self, plan: Plan) -> None:
         """Set the attributes of a fitted selector; to be called by ``fit`` itself, because it may warn."""
-        run, search, features = self._run, self._run.search, plan.features
-        failures = run.record.failure_message(features.labels(range(features.count)))
-        if not run.record.successes():
+        run, features = self._run, plan.features
+        failures = run.failure_message(features.labels(range(features.count)))
+        if not run.successes():
             raise SelectionError(failures)
         if failures is not None:
             warnings.warn(failures, FailedSubsetsWarning, stacklevel=3)  # points to the call of fit
-        search.close()  # nothing more is told; what follows only reads
-        search.settle()
-        self._choice = choose(run.record)
-        for name, value in findings_of(run, self._choice, features).items():
+        run.search.close()  # nothing more is told; what follows only reads
+        run.search.settle()
+        for name, value in findings_of(run, features).items():
             setattr(self, name, value)
 
     def _get_support_mask(self) -> Any:

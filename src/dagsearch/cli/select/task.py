@@ -25,9 +25,8 @@ from dagsearch.cli.select.models import (
 )
 from dagsearch.selection.arguments import SizeWarning, weight_params
 from dagsearch.selection.rankings import numeric_table
-from dagsearch.selection.record import Scored
 from dagsearch.selection.report import Comparison, Holdout, SelectionReport
-from dagsearch.selection.scoring import SubsetScorer, baseline_score, heldout_interval, quiet
+from dagsearch.selection.scoring import Scored, SubsetScorer, baseline_score, heldout_interval, quiet
 from dagsearch.sklearn import DAGSearchSelector
 from dagsearch.tables import Table, TableError, load_table
 from dagsearch.tables.read import INPUT

@@ -1,0 +1,119 @@
+"""Runs that score leaves in batches, and keep what is known of each: from here, or from another process."""
+
+import math
+from abc import abstractmethod
+from collections.abc import Generator, Mapping, Sequence
+from concurrent.futures import Future
+from typing import Any, Generic, TypeVar, cast
+
+import numpy as np
+
+from dagsearch.problem import Problem
+from dagsearch.results import Proposal
+from dagsearch.run.pools import Pool, Running
+from dagsearch.run.runner import Runner
+from dagsearch.run.stopping import Stop
+from dagsearch.search import Search
+from dagsearch.storage.database import Event
+from dagsearch.storage.log import RunLog
+
+T = TypeVar("T")
+
+
+class BatchRun(Pool, Generic[T]):
+    """Scores the leaves that a search asks for, a batch at a time.
+
+    What is known of a leaf is stored as the note of its reward. So a run that is continued has it, and so
+    does another process that takes part in the run.
+
+    Parameters
+    ----------
+    search : Search
+        New, or of a stored run.
+    size : int
+        Number of leaves in a batch.
+    """
+
+    def __init__(self, search: Search, size: int) -> None:
+        self.search, self._size = search, size
+        self.scored: dict[Any, T] = {}
+        """What is known of every leaf, those that failed included, in the order in which it was told."""
+        if isinstance(log := search.log, RunLog):
+            for event in log.database.events(log.name):
+                self.hear(event)
+            log.listeners.append(self.hear)
+        self._left = size - len(self.scored) % size  # a batch that was interrupted is completed
+
+    @abstractmethod
+    def score(self, leaves: list[Any]) -> list[T]:
+        """Score a batch."""
+
+    @abstractmethod
+    def judged(self, found: T) -> tuple[float, float | None]:
+        """The score and the variance of its noise, if that is known; NaN for a failure."""
+
+    @abstractmethod
+    def to_note(self, found: T) -> dict[str, Any]:
+        """What is stored."""
+
+    @abstractmethod
+    def from_note(self, note: Mapping[str, Any]) -> T | None:
+        """What was stored; ``None`` if the note is of another kind."""
+
+    def hear(self, event: Event) -> None:
+        """Take over what another process, or an earlier one, has scored."""
+        leaf = event.body.get("leaf" if event.kind == "tell" else "failed")
+        if event.kind in ("tell", "forget") and leaf is not None:
+            found = self.from_note(event.note)
+            if found is not None:
+                self.scored.setdefault(cast(RunLog, self.search.log).decoded(leaf), found)
+
+    def steps(
+        self,
+        budget: int,
+        stop: Stop | None = None,
+        first: Sequence[Proposal] = (),
+        began: float | None = None,
+    ) -> Generator[T]:
+        """Score until the run has ``budget`` leaves, or until a rule of ``stop`` holds."""
+        return Runner(self.search, self, self.take, stop or Stop(), first, began).steps(budget)
+
+    def take(self, ended: Running, ending: bool) -> T | None:
+        """Tell the search a leaf's score; ``None`` if another process has taken it over, and was faster.
+
+        A failure counts as the worst score so far, with the variance of all scores as its noise. If it is
+        among the first two, it does not count.
+        """
+        leaf, found = ended.proposal.leaf, ended.future.result()
+        self.search.log.catch_up()
+        if leaf not in self.scored:
+            note, (score, noise) = self.to_note(found), self.judged(found)
+            rewards = [evaluation.reward for evaluation in self.search.history]
+            if math.isfinite(score):
+                self.search.tell(ended.proposal, score, noise, note=note)
+            elif len(rewards) > 1:
+                self.search.tell(ended.proposal, min(rewards), float(np.var(rewards)) or None, note=note)
+            else:
+                self.search.forget(ended.proposal, again=False, leaf=leaf, note=note)
+        if leaf in self.scored:
+            return None
+        self.scored[leaf] = found
+        return cast(T, found)
+
+    # The pool -------------------------------------------------------------------------------------------
+
+    def workers(self) -> int:
+        """Number of leaves in the batch."""
+        return self._left
+
+    def start(self, problem: Problem, proposal: Proposal) -> Running:
+        """Add a leaf to the batch."""
+        return Running(proposal, Future())
+
+    def finished(self, running: Sequence[Running], patience: float | None = None) -> list[Running]:
+        """Score the batch."""
+        found = self.score([one.proposal.leaf for one in running])
+        for one, result in zip(running, found, strict=True):
+            one.future.set_result(result)
+        self._left = self._size
+        return list(running)
