@@ -56,9 +56,6 @@ _BENCHMARKS = {
     ),
     "grid": Experiment("benchmarks.grid:run", "DAGSearchCV beside other searches", ("scores",), "grid"),
     "speed": Experiment("speed:run", "what a step costs, as ratios within one run", folder="speed"),
-    "forecast": Experiment(
-        "benchmarks.forecast:run", "fits the coefficients of forecasts", folder="forecast"
-    ),
     "flow_shop": Experiment("gallery.flow_shop:run", "the gallery's flow shop", folder="gallery"),
     "indexes": Experiment("gallery.indexes:run", "the gallery's indexes", folder="gallery"),
     "passes": Experiment("gallery.passes:run", "the gallery's compiler passes", ("llvm",), "gallery"),

@@ -4,12 +4,12 @@ GRAVE and RAVE of the library, and OpenSpiel's Monte Carlo tree search. Every op
 seats exchanged.
 """
 
-import math
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.stats import binomtest
 
 from dagsearch import baselines
 from dagsearch.games.openspiel import load_pyspiel
@@ -31,7 +31,6 @@ COUNT, SIMULATIONS, OPENING, SEED = 40, 100, 2, 401
 """Games of a pairing; roll-outs per move; random moves at the start, the same for both games of a pair."""
 UCT_C = 2.0**0.5
 """Exploration constant of OpenSpiel's player."""
-_Z = 1.96  # quantile of the normal distribution for 95 % intervals
 
 
 class Pairing(NamedTuple):
@@ -108,14 +107,6 @@ def random_opening(game: Any, moves: int, rng: np.random.Generator) -> Any:
             return state
 
 
-def interval(scores: Sequence[float]) -> tuple[float, float]:
-    """Wilson's 95 % interval of a mean score; draws make it wider than necessary, never narrower."""
-    mean, count = float(np.mean(scores)), len(scores)
-    centre = (mean + _Z**2 / (2 * count)) / (1 + _Z**2 / count)
-    half = _Z / (1 + _Z**2 / count) * math.sqrt(mean * (1 - mean) / count + _Z**2 / (4 * count**2))
-    return max(0.0, centre - half), min(1.0, centre + half)
-
-
 def scores_table(rows: Sequence[Row]) -> str:
     """Score of every pairing with its interval, game by game."""
     lines = []
@@ -124,7 +115,7 @@ def scores_table(rows: Sequence[Row]) -> str:
         for player, against in PAIRS:
             named = f"{player} against {against}"
             found = [row.value for row in rows if (row.setting, row.method) == (game, named)]
-            low, high = interval(found)
+            low, high = binomtest(round(sum(found)), len(found)).proportion_ci(method="wilson")
             cells.append(f"{np.mean(found):.2f} ({low:.2f}–{high:.2f})")
         lines.append(cells)
     return table(["game", *(f"{player} against {against}" for player, against in PAIRS)], lines)

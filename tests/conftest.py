@@ -117,7 +117,6 @@ def interruptible() -> Iterator[None]:
     signal.signal(signal.SIGINT, before)
 
 
-# Not for the session: experiments that are cut off end all processes that are left.
 @pytest.fixture(scope="module")
 def local_cluster() -> Iterator[Any]:
     """An executor on a Dask cluster of two processes."""

@@ -101,7 +101,8 @@ class Suite(NamedTuple):
         if keep is not None:
             again = {(method, problem) for method in chosen for problem in names}
             earlier = read_rows(keep / f"{self.name}.csv.gz")
-            rows += [row for row in earlier if (row.method, row.problem) not in again]
+            known = {(method, problem) for method in self.methods for problem in self.tasks}
+            rows += [row for row in earlier if (row.method, row.problem) in known - again]
             about["kept_from"] = kept_from(keep / f"{self.name}.json")
         rows.sort(key=lambda row: (list(self.tasks).index(row.problem), [*self.methods].index(row.method)))
         return Outcome(self.name, rows, about, self.draw(rows))

@@ -1,10 +1,10 @@
 """What the rows of an experiment say: means with their errors, curves, differences, tables."""
 
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from dagsearch._internal.typing import FloatArray
 from dagsearch.results import Evaluation
@@ -109,23 +109,12 @@ class Curve(NamedTuple):
 
 def curves(rows: Iterable[Row]) -> dict[tuple[str, str], Curve]:
     """The rows by method and setting, in order of appearance; a value stays until the next one."""
-    values: dict[tuple[str, str], dict[int, dict[int, float]]] = defaultdict(lambda: defaultdict(dict))
-    for row in rows:
-        values[row.method, row.setting][row.round][row.step] = row.value
     found = {}
-    for key, rounds in values.items():
-        steps = sorted(set().union(*rounds.values()))
-        table = np.array([_filled(by_step, steps) for by_step in rounds.values()])
-        found[key] = Curve(np.array(steps, dtype=np.float64), table)
+    last = pd.DataFrame(rows, columns=list(Row._fields)).drop_duplicates([*Row._fields[:-1]], keep="last")
+    for (method, setting), some in last.groupby(["method", "setting"], sort=False):
+        table = some.pivot(index="round", columns="step", values="value").ffill(axis=1)
+        found[str(method), str(setting)] = Curve(table.columns.to_numpy(float), table.to_numpy())
     return found
-
-
-def _filled(by_step: Mapping[int, float], steps: Sequence[int]) -> list[float]:
-    """The values after all steps: a value stays until the next one."""
-    values = [by_step[steps[0]]]
-    for step in steps[1:]:
-        values.append(by_step.get(step, values[-1]))
-    return values
 
 
 def best_setting(rows: Iterable[Row]) -> dict[str, tuple[str, Curve]]:

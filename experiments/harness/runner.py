@@ -1,21 +1,17 @@
 """Runs methods in rounds, in parallel processes, and writes and reads the measurements."""
 
 import json
-import multiprocessing
 import os
 import platform
-import signal
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-import cloudpickle
-from threadpoolctl import threadpool_limits
+from joblib import Parallel, delayed, parallel_config
 from tqdm import tqdm
 
 from dagsearch import __version__
@@ -136,54 +132,16 @@ def run_rounds(
 
 
 def run_tasks(
-    run: Callable[..., Result],
-    tasks: Sequence[tuple[Any, ...]],
-    jobs: int,
-    progress: bool = True,
-    fork: bool = True,
+    run: Callable[..., Result], tasks: Sequence[tuple[Any, ...]], jobs: int, progress: bool = True
 ) -> list[Result]:
     """``run(*task)`` for every task in ``jobs`` processes; results in the order of the tasks."""
-    done: dict[int, Result] = {}
-    with tqdm(total=len(tasks), disable=not progress, unit="run") as bar:
-        if jobs == 1:
-            for number, task in enumerate(tasks):
-                done[number] = run(*task)
-                bar.update()
-        else:
-            context = multiprocessing.get_context(None if fork else "spawn")
-            pool = ProcessPoolExecutor(jobs, context, initializer=prepare_worker)
-            try:
-                packed = (cloudpickle.dumps((run, task)) for task in tasks)  # it can send lambdas, too
-                futures = {pool.submit(_run_packed, one): number for number, one in enumerate(packed)}
-                for future in as_completed(futures):
-                    done[futures[future]] = future.result()
-                    bar.update()
-            except BrokenProcessPool as error:
-                raise ExperimentError("a worker process died: was it killed, or out of memory?") from error
-            finally:
-                pool.shutdown(wait=len(done) == len(tasks), cancel_futures=True)
-                if len(done) < len(tasks):  # the results of the others are not needed
-                    stop_workers()
-    return [done[number] for number in range(len(tasks))]
-
-
-def _run_packed(packed: bytes) -> Any:
-    run, task = cloudpickle.loads(packed)
-    return run(*task)
-
-
-def prepare_worker() -> None:
-    """Set up a worker process: one BLAS thread, no reaction to Ctrl-C."""
     # With one process per core, no core is left for BLAS threads.
-    threadpool_limits(limits=1)
-    # Ctrl-C reaches all processes of a terminal; the parent stops the others.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-
-
-def stop_workers() -> None:
-    """End all child processes at once."""
-    for child in multiprocessing.active_children():
-        child.terminate()
+    with parallel_config("loky", n_jobs=jobs, inner_max_num_threads=1):
+        found = Parallel(return_as="generator")(delayed(run)(*task) for task in tasks)
+        try:
+            return list(tqdm(found, total=len(tasks), disable=not progress, unit="run"))
+        except BrokenProcessPool as error:
+            raise ExperimentError("a worker process died: was it killed, or out of memory?") from error
 
 
 def read_rows(path: Path) -> list[Row]:

@@ -128,8 +128,7 @@ def run_on_network(
             for method, make in methods.items()
             for number in range(settings.rounds)
         ]
-        # A process that has used a GPU must not be forked.
-        return run_tasks(one_round, tasks, jobs, fork=False)
+        return run_tasks(one_round, tasks, jobs)
 
 
 def one_round(make: Make, method: str, number: int, steps: int, network: Network) -> Run:

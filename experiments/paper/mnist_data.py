@@ -1,12 +1,8 @@
-"""The MNIST images: from a folder, a cache, or a public mirror."""
+"""The MNIST images: from a folder, or from a public mirror."""
 
 import gzip
 import hashlib
-import logging
-import os
-import urllib.error
 import urllib.request
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,8 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments.harness.runner import ExperimentError
-
-logger = logging.getLogger(__name__)
 
 CHECKSUMS = {
     "train-images-idx3-ubyte.gz": "f68b3c2dcbeaaa9fbdd348bbdeb94873",
@@ -25,10 +19,7 @@ CHECKSUMS = {
 }
 """The four files and their MD5 sums."""
 
-MIRRORS = (
-    "https://storage.googleapis.com/cvdf-datasets/mnist/",
-    "https://ossci-datasets.s3.amazonaws.com/mnist/",
-)
+MIRROR = "https://storage.googleapis.com/cvdf-datasets/mnist/"
 VALIDATION = 1_000
 """Number of training images held back to score subsets of pixels."""
 
@@ -52,30 +43,31 @@ class Mnist:
     test_labels: NDArray[np.uint8]
 
 
-def load(folder: Path | None = None, mirrors: Sequence[str] = MIRRORS) -> Mnist:
-    """The data set from ``folder``, or by default from the cache; missing files are downloaded first.
+def load(folder: Path | None = None) -> Mnist:
+    """The data set from ``folder``, or by default from a cache, into which missing files are downloaded.
 
     Raises
     ------
     DataError
         If files are missing or damaged; the message names the files and the folder.
     """
-    if folder is None:
-        folder = cache_folder()
-        for name in CHECKSUMS:
-            if not (folder / name).exists():
-                _download(name, folder, mirrors)
-    arrays = {name: _read(folder, name) for name in CHECKSUMS}
+    arrays = {name: _read(folder or _downloaded(name), name) for name in CHECKSUMS}
     images, labels, test, test_labels = arrays.values()
     order = np.random.default_rng(0).permutation(len(images))
     held, kept = order[:VALIDATION], order[VALIDATION:]
     return Mnist(images[kept], labels[kept], images[held], labels[held], test, test_labels)
 
 
-def cache_folder() -> Path:
-    """The folder of downloaded data."""
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(base) / "dagsearch" / "mnist"
+def _downloaded(name: str) -> Path:
+    """The folder of downloaded files, with this one."""
+    folder = Path.home() / ".cache" / "dagsearch" / "mnist"
+    if not (folder / name).exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        try:
+            urllib.request.urlretrieve(MIRROR + name, folder / name)
+        except OSError as error:
+            raise DataError(f"cannot download {name} ({error}); {_advice(folder)}") from error
+    return folder
 
 
 def _advice(folder: Path) -> str:
@@ -83,26 +75,6 @@ def _advice(folder: Path) -> str:
         f"put the four MNIST files {', '.join(CHECKSUMS)} into {folder}, or give a folder that has them "
         "with --data DIR; reproduce digits needs no download"
     )
-
-
-def _download(name: str, folder: Path, mirrors: Sequence[str]) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    problems = []
-    for mirror in mirrors:
-        try:
-            with urllib.request.urlopen(mirror + name, timeout=30) as response:
-                content = response.read()
-        except (urllib.error.URLError, OSError) as error:
-            problems.append(f"{mirror}: {error}")
-            continue
-        if hashlib.md5(content).hexdigest() == CHECKSUMS[name]:
-            partial = folder / f"{name}.part"
-            partial.write_bytes(content)
-            partial.rename(folder / name)  # so that an interrupted download leaves no damaged file
-            logger.info("downloaded %s", name)
-            return
-        problems.append(f"{mirror}: wrong checksum")
-    raise DataError(f"cannot download {name} ({'; '.join(problems)}); {_advice(folder)}")
 
 
 def _read(folder: Path, name: str) -> NDArray[np.uint8]:
@@ -114,5 +86,5 @@ def _read(folder: Path, name: str) -> NDArray[np.uint8]:
         raise DataError(f"{path} is damaged (its MD5 sum is wrong); {_advice(folder)}")
     data = np.frombuffer(gzip.decompress(content), dtype=np.uint8)
     dimensions = int(data[3])
-    sizes = [int.from_bytes(data[4 + 4 * i : 8 + 4 * i].tobytes(), "big") for i in range(dimensions)]
+    sizes = data[4 : 4 + 4 * dimensions].view(">u4")
     return data[4 + 4 * dimensions :].reshape(sizes[0], -1).squeeze()

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pyspiel
-import pytest
 
 from experiments import arena
 from experiments.__main__ import main
@@ -22,12 +21,6 @@ def test_a_player_gets_the_points_of_its_own_seat(monkeypatch):
     monkeypatch.setattr(arena, "OPENING", 0)
     strong = Pairing("tic_tac_toe", "GRAVE", "UCT", 60)
     assert all(score(strong, number) >= 0.5 for number in range(2))
-
-
-def test_wilsons_interval():
-    """60 of 100: 0.502 to 0.691, as in textbooks; and no interval of width 0 if all are won."""
-    assert arena.interval([1.0] * 60 + [0.0] * 40) == pytest.approx((0.5020, 0.6906), abs=1e-4)
-    assert arena.interval([1.0] * 10)[0] == pytest.approx(0.7225, abs=1e-3)
 
 
 def test_the_command_plays_writes_and_sums_up(tmp_path, capsys, monkeypatch):

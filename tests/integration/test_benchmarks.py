@@ -19,7 +19,6 @@ SMALL = [
     ("benchmark", "tictactoe"),
     ("benchmark", "batches"),
     ("benchmark", "selection"),
-    ("benchmark", "forecast"),
     ("benchmark", "speed"),
     ("benchmark", "long"),
     ("benchmark", "noise"),

@@ -82,97 +82,45 @@ def _layer_settings() -> dict[str, Setting]:
 LAYERS = _layer_settings()
 
 
-class _Effects:
-    """What makes a network good, drawn by a seed; the accuracy is a logistic function of the sum."""
-
-    def __init__(self, number: int) -> None:
-        rng = np.random.default_rng([number, 53])
-        self.start = np.array([0.5, -0.2, -0.3, 0.1]) + 0.3 * rng.normal(
-            size=4
-        )  # by type, in the first layer
-        self.end = np.array([-0.4, 0.6, 0.1, -0.1]) + 0.3 * rng.normal(size=4)  # and in the last
-        self.follows = 0.4 * rng.normal(size=(4, 4)) - 0.4 * np.eye(4)  # the type after a type
-        best = rng.uniform(np.log2(24), np.log2(256), size=2)
-        self.width = -0.08 * (np.log2(WIDTHS) - best[:, None]) ** 2  # by type and width
-        self.jump = -0.06 * np.subtract.outer(np.log2(WIDTHS), np.log2(WIDTHS)) ** 2
-        depth = rng.uniform(4.0, 6.5)
-        self.depth = -0.12 * (np.arange(FEWEST, MOST + 1) - depth) ** 2
-        self.optimiser = 0.3 * rng.normal(size=2)
-        self.momentum = -3.0 * (np.array(MOMENTA) - rng.uniform(0.6, 0.95)) ** 2
-        wanted = rng.uniform([-2.4, -3.8], [-1.6, -2.8])  # decimal logarithm of the rate, by optimiser
-        depths = np.arange(MOST - FEWEST + 1)
-        exponent = wanted[:, None, None] - 0.2 * depths[:, None]  # deeper ones need smaller rates
-        self.rate = -0.5 * (np.log10(RATES) - exponent) ** 2  # by optimiser, depth and rate
-
-    def layer(self, position: int, count: int, kind: IntArray) -> FloatArray:
-        """What the type of a layer adds."""
-        share = position / (count - 1)
-        return np.asarray((1.0 - share) * self.start[kind] + share * self.end[kind])
-
-    @staticmethod
-    def accuracy(total: FloatArray) -> FloatArray:
-        """The score, given the sum of all effects."""
-        return np.asarray(0.1 + 0.88 / (1.0 + np.exp(-0.5 * total - 1.0)))
-
-
 def layers(number: int) -> Instance:
     """A network of 3 to 7 layers: types and widths, optimiser with momentum, learning rate."""
-    space, effects = places(LAYERS), _Effects(number)
-    width = np.zeros((3, len(WIDTHS) + 1))  # pooling and normalisation have none
-    width[:2, :-1] = effects.width
-    jump = np.zeros((len(WIDTHS) + 1,) * 2)
-    jump[:-1, :-1] = effects.jump
-    momentum = np.append(effects.momentum, 0.0)
+    rng = np.random.default_rng([number, 53])
+    # What makes a network good, drawn by a seed: by type, in the first layer and in the last.
+    start = np.array([0.5, -0.2, -0.3, 0.1]) + 0.3 * rng.normal(size=4)
+    end = np.array([-0.4, 0.6, 0.1, -0.1]) + 0.3 * rng.normal(size=4)
+    follows = 0.4 * rng.normal(size=(4, 4)) - 0.4 * np.eye(4)  # the type after a type
+    best = rng.uniform(np.log2(24), np.log2(256), size=2)
+    width = -0.08 * (np.log2(WIDTHS) - best[:, None]) ** 2  # by type and width
+    jump = -0.06 * np.subtract.outer(np.log2(WIDTHS), np.log2(WIDTHS)) ** 2
+    depth = rng.uniform(4.0, 6.5)
+    of_depth = -0.12 * (np.arange(FEWEST, MOST + 1) - depth) ** 2
+    of_optimiser = 0.3 * rng.normal(size=2)
+    momentum = -3.0 * (np.array(MOMENTA) - rng.uniform(0.6, 0.95)) ** 2
+    wanted = rng.uniform([-2.4, -3.8], [-1.6, -2.8])  # decimal logarithm of the rate, by optimiser
+    depths = np.arange(MOST - FEWEST + 1)
+    exponent = wanted[:, None, None] - 0.2 * depths[:, None]  # deeper ones need smaller rates
+    of_rate = -0.5 * (np.log10(RATES) - exponent) ** 2  # by optimiser, depth and rate
+    # Pooling and normalisation have no width, Adam has no momentum.
+    width, jump, momentum = np.pad(width, (0, 1)), np.pad(jump, (0, 1)), np.append(momentum, 0.0)
 
     def scores(points: IntArray) -> FloatArray:
         depth, optimiser, rate = points[:, 0], points[:, -3], points[:, -1]
-        total = effects.depth[depth] + effects.optimiser[optimiser] + momentum[points[:, -2]]
-        total += effects.rate[optimiser, depth, rate]
+        total = of_depth[depth] + of_optimiser[optimiser] + momentum[points[:, -2]]
+        total += of_rate[optimiser, depth, rate]
         kinds, widths = points[:, 1:-3:2], points[:, 2:-3:2]
         for layer in range(MOST):
             there = layer < depth + FEWEST
             kind, wide = np.where(there, kinds[:, layer], 0), widths[:, layer]
             added = width[np.minimum(kind, 2), wide]
             share = layer / (depth + FEWEST - 1)
-            added += (1.0 - share) * effects.start[kind] + share * effects.end[kind]
+            added += (1.0 - share) * start[kind] + share * end[kind]
             if layer > 0:
-                added += effects.follows[kinds[:, layer - 1] % len(TYPES), kind]
+                added += follows[kinds[:, layer - 1] % len(TYPES), kind]
                 added += jump[widths[:, layer - 1], wide]
             total += np.where(there, added, 0.0)
-        return effects.accuracy(total)
+        return np.asarray(0.1 + 0.88 / (1.0 + np.exp(-0.5 * total - 1.0)))
 
-    return Instance(space, scores, best=_best_layers(effects))
-
-
-def _best_layers(effects: _Effects) -> IntArray:
-    """The best network, by dynamic programming from layer to layer for every depth."""
-    found = []
-    kinds = np.array([0] * len(WIDTHS) + [1] * len(WIDTHS) + [2, 3])
-    wides = np.array([*range(len(WIDTHS))] * 2 + [len(WIDTHS)] * 2)
-    both = np.pad(effects.jump, (0, 1))
-    change = effects.follows[np.ix_(kinds, kinds)] + both[np.ix_(wides, wides)]
-    of_width = np.concatenate([*effects.width, [0.0, 0.0]])
-    for depth in range(MOST - FEWEST + 1):
-        count = depth + FEWEST
-        total, came_from = effects.layer(0, count, kinds) + of_width, []
-        for position in range(1, count):
-            ways = total[:, None] + change
-            came_from.append(ways.argmax(axis=0))
-            total = ways.max(axis=0) + effects.layer(position, count, kinds) + of_width
-        chain = [int(total.argmax())]
-        for before in reversed(came_from):
-            chain.append(int(before[chain[-1]]))
-        momenta = np.array([effects.momentum.max(), 0.0])  # Adam has none
-        head = effects.optimiser + momenta + effects.rate[:, depth].max(axis=1)
-        optimiser = int(head.argmax())
-        momentum = int(effects.momentum.argmax()) if optimiser == 0 else len(MOMENTA)
-        point = [depth]
-        for layer in range(MOST):
-            state = chain[count - 1 - layer] if layer < count else None
-            point += [len(TYPES), len(WIDTHS)] if state is None else [int(kinds[state]), int(wides[state])]
-        point += [optimiser, momentum, int(effects.rate[optimiser, depth].argmax())]
-        found.append((total.max() + head.max() + effects.depth[depth], point))
-    return np.array(max(found)[1])
+    return Instance(places(LAYERS), scores)
 
 
 class Network:
