@@ -100,7 +100,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "budget": {"type": int, "help": "number of evaluations"},
     "instance": {"type": int, "choices": range(1, 11), "metavar": "N", "help": "1 to 10: ta001 to ta010"},
     "program": {"help": "what to optimise"},
-    "llvm": {"metavar": "LIBRARY", "help": "a shared library (default: libLLVM if installed, else llvmlite)"},
+    "llvm": {"metavar": "LIBRARY", "help": "a shared library (default: the libLLVM that is installed)"},
     "table": {"help": "tumours, numerals or diabetes"},
 }
 """Options that some experiments take."""

@@ -13,8 +13,6 @@ from experiments.harness.curves import OWN_MS, Mean, curves
 from experiments.harness.runner import Row
 
 ALL, ORDERED, RELABELLED = "all", "with relabelled versions", "these, relabelled"
-FOUND = 1e-6
-"""Normalised regret below which a point is the optimum."""
 
 
 class Measures:
@@ -82,11 +80,3 @@ class Measures:
     def own_ms(self, method: str, problem: str) -> FloatArray:
         """Own milliseconds per evaluation of all runs."""
         return self.curves[method, f"{problem}, {OWN_MS}"].values[:, -1]
-
-    def beyond(self) -> list[str]:
-        """Problems where a run is better than the best score of ``optima.csv``, which is then out of date."""
-        return [
-            problem
-            for problem in self.problems
-            if any(self.regret(method, [problem]).min() < -FOUND for method in self.methods)
-        ]

@@ -6,7 +6,8 @@ ones are enumerated. The others are climbed many times, and the file states how 
 best score.
 """
 
-import argparse
+import os
+import sys
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -130,8 +131,4 @@ def write(names: Sequence[str], jobs: int) -> None:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description="Compute the scales of the benchmark's problems.")
-    parser.add_argument("names", nargs="*", default=list(TASKS), help="problems (default: all)")
-    parser.add_argument("--jobs", type=int, default=1, help="number of processes")
-    options = parser.parse_args()
-    write(options.names, options.jobs)
+    write(sys.argv[1:] or list(TASKS), os.cpu_count() or 1)

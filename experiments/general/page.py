@@ -88,11 +88,6 @@ def summary(found: Measures) -> str:
     parts = [aligned(made[name]) for name in ("ranks", "budget", "time")]
     if found.partly:
         parts.append(f"Not run by all methods: {', '.join(found.partly)}")
-    if beyond := found.beyond():
-        parts.append(
-            f"Better than the best known score: {', '.join(beyond)}. Update it by "
-            f"python -m experiments.general.optima {' '.join(beyond)}"
-        )
     return "\n\n".join(parts)
 
 

@@ -1,6 +1,6 @@
 """Bayesian optimisation with BoTorch: a Gaussian process over categories, log EI climbed by local search."""
 
-from collections.abc import Callable
+import warnings
 from contextlib import suppress
 from typing import Any, NamedTuple
 
@@ -12,7 +12,7 @@ from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.proposers.climb import log_expected_improvement
 from experiments.general.spaces import Space
 from experiments.harness.evaluations import Evaluations
-from experiments.harness.peers import ascend, fitting_quietly, import_botorch, import_peer
+from experiments.harness.peers import ascend, import_peer
 
 INITIAL = 20
 """Number of random points before the first Gaussian process; at most a quarter of the budget."""
@@ -30,8 +30,11 @@ def gaussian_process(evaluate: Evaluations, space: Space, seed: int) -> None:
     They are refitted when there are a tenth more evaluations, at least 5 and at most 20 more. A length scale
     for each place, or one for all in orders and in subsets of fixed size.
     """
-    fit, rng = _fitting(), np.random.default_rng(seed)
-    with threadpool_limits(limits=1):  # after the import: it limits what is loaded
+    rng = np.random.default_rng(seed)
+    import_peer("botorch")
+    with warnings.catch_warnings(), threadpool_limits(limits=1):  # after the import: it limits what is loaded
+        # They say that a fit did not converge, categories are not below 1, or a variance was rounded.
+        warnings.simplefilter("ignore")
         for point in space.sample(min(INITIAL, evaluate.budget // 4), rng):
             evaluate(point)
         fitted, due = None, 0
@@ -64,48 +67,38 @@ class Fitted(NamedTuple):
     """And what it divides by."""
 
 
-Fit = Callable[[Space, IntArray, FloatArray, Fitted | None], Fitted]
-
-
-def _fitting() -> Fit:
-    """A function that fits the hyperparameters to known scores."""
-    botorch = import_botorch()
+def fit(space: Space, points: IntArray, scores: FloatArray, before: Fitted | None) -> Fitted:
+    """The hyperparameters, fitted to known scores."""
     torch, gpytorch = import_peer("torch"), import_peer("gpytorch")
-    categorical = import_peer("botorch.models.kernels.categorical").CategoricalKernel
+    models, kernels = import_peer("botorch.models"), import_peer("botorch.models.kernels.categorical")
     fit_once = import_peer("botorch.optim.fit").fit_gpytorch_mll_scipy
-
-    def fit(space: Space, points: IntArray, scores: FloatArray, before: Fitted | None) -> Fitted:
-        compared = torch.from_numpy(space.compared(points).astype(np.float64))
-        places = compared.shape[1]
-        kernel = gpytorch.kernels.ScaleKernel(
-            categorical(
-                ard_num_dims=places if space.own_lengths else None,
-                lengthscale_constraint=gpytorch.constraints.GreaterThan(1e-6),
-            )
+    compared = torch.from_numpy(space.compared(points).astype(np.float64))
+    places = compared.shape[1]
+    kernel = gpytorch.kernels.ScaleKernel(
+        kernels.CategoricalKernel(
+            ard_num_dims=places if space.own_lengths else None,
+            lengthscale_constraint=gpytorch.constraints.GreaterThan(1e-6),
         )
-        shift, divisor = float(scores.mean()), float(scores.std(ddof=1)) or 1.0
-        standardised = torch.from_numpy((scores - shift) / divisor)[:, None]
-        model = botorch.models.SingleTaskGP(
-            compared, standardised, covar_module=kernel, outcome_transform=None
-        )
-        if before is not None:
-            model.load_state_dict(before.state)
-        likelihood = gpytorch.mlls.ExactMarginalLogLikelihood(model.likelihood, model)
-        # If it fails, the hyperparameters with which it started will do.
-        with fitting_quietly(botorch), suppress(RuntimeError):
-            fit_once(likelihood, options={"maxiter": _ITERATIONS})
-        lengths = np.broadcast_to(kernel.base_kernel.lengthscale.detach().numpy().ravel(), (places,))
-        return Fitted(
-            state=model.state_dict(),
-            weights=1.0 / (places * lengths),
-            variance=float(kernel.outputscale.detach()),
-            noise=float(model.likelihood.noise.detach()),
-            mean=float(model.mean_module.constant.detach()),
-            shift=shift,
-            divisor=divisor,
-        )
-
-    return fit
+    )
+    shift, divisor = float(scores.mean()), float(scores.std(ddof=1)) or 1.0
+    standardised = torch.from_numpy((scores - shift) / divisor)[:, None]
+    model = models.SingleTaskGP(compared, standardised, covar_module=kernel, outcome_transform=None)
+    if before is not None:
+        model.load_state_dict(before.state)
+    likelihood = gpytorch.mlls.ExactMarginalLogLikelihood(model.likelihood, model)
+    # If it fails, the hyperparameters with which it started will do.
+    with suppress(RuntimeError):
+        fit_once(likelihood, options={"maxiter": _ITERATIONS})
+    lengths = np.broadcast_to(kernel.base_kernel.lengthscale.detach().numpy().ravel(), (places,))
+    return Fitted(
+        state=model.state_dict(),
+        weights=1.0 / (places * lengths),
+        variance=float(kernel.outputscale.detach()),
+        noise=float(model.likelihood.noise.detach()),
+        mean=float(model.mean_module.constant.detach()),
+        shift=shift,
+        divisor=divisor,
+    )
 
 
 class Improvement:

@@ -1,11 +1,11 @@
 """Pipelines for real tables: which settings there are, and what each of all pipelines earns.
 
 ``python -m experiments.general.settings`` fits every pipeline by cross-validation and writes
-``tables/NAME.csv.gz`` (``--jobs`` processes, twenty minutes on two cores). Runs look scores up, so that they
-cost nothing.
+``tables/NAME.csv.gz`` (twenty minutes on two cores). Runs look scores up, so that they cost nothing.
 """
 
-import argparse
+import os
+import sys
 import warnings
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import cache
@@ -137,22 +137,12 @@ def scores(name: str) -> FloatArray:
     return np.array([float(row["score"]) for row in read_csv(FOLDER / f"{name}.csv.gz")])
 
 
+@cache
 def look_up(name: str) -> Callable[[IntArray], FloatArray]:
     """Scores of points, from the file."""
-    space = places(TABLES[name].settings)
-    points = np.concatenate(list(space.everything()))
-    known = scores(name)
-    if len(known) != len(points):
-        raise ValueError(f"tables/{name}.csv.gz is out of date: run python -m experiments.general.settings")
-    bases = space.options + 1  # an absent place holds the number after its last option
-    numbers = np.ravel_multi_index(tuple(points.T), tuple(bases))
-    order = np.argsort(numbers)
-
-    def found(points: IntArray) -> FloatArray:
-        wanted = np.ravel_multi_index(tuple(points.T), tuple(bases))
-        return np.asarray(known[order[np.searchsorted(numbers, wanted, sorter=order)]])
-
-    return found
+    points = np.concatenate(list(places(TABLES[name].settings).everything()))
+    known = dict(zip(map(bytes, points), scores(name).tolist(), strict=True))
+    return lambda points: np.array([known[bytes(point)] for point in points])
 
 
 # Fitting -----------------------------------------------------------------------------------------------
@@ -245,8 +235,4 @@ def write(names: Sequence[str], jobs: int) -> None:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description="Fit all pipelines of the benchmark's tables.")
-    parser.add_argument("names", nargs="*", default=list(TABLES), help=f"of {', '.join(TABLES)}")
-    parser.add_argument("--jobs", type=int, default=1, help="number of processes")
-    options = parser.parse_args()
-    write(options.names, options.jobs)
+    write(sys.argv[1:] or list(TABLES), os.cpu_count() or 1)

@@ -1,13 +1,17 @@
 """What the points of a problem look like: rows of whole numbers, the same for every method.
 
-A space draws random points, lists the points one change away and combines two points. Hill climbing, the
-genetic algorithm and the local search of the Gaussian process use these same moves on every problem.
+Every space has ``size`` and ``own_lengths``, whether a Gaussian process has a length for each place;
+``sample(count, rng)``: random points, one row each; ``neighbours(point, rng)``: all points one change away;
+``cross(mother, father, rng)``: a point that takes every part from one of two; ``suggested(trial)``: what a
+trial of Optuna suggests; ``compared(points)``: the places whose agreement a Gaussian process counts;
+``everything()``: all points, in arrays of moderate length. Hill climbing, the genetic algorithm and the local
+search of the Gaussian process use these same moves.
 """
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from itertools import chain, combinations, islice
 from math import comb, factorial, prod
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -17,35 +21,6 @@ CHUNK = 1 << 16
 """Number of points that :meth:`Space.everything` yields at once."""
 MOST_MOVES = 500
 """Largest number of neighbours of an order; of more there is a random sample."""
-
-
-class Space(Protocol):
-    """Points of one form."""
-
-    own_lengths: bool
-    """Whether a Gaussian process has one length scale for each compared place, or one for all."""
-
-    @property
-    def size(self) -> int:
-        """Number of points."""
-
-    def sample(self, count: int, rng: np.random.Generator) -> IntArray:
-        """Independent random points, one row each."""
-
-    def neighbours(self, point: IntArray, rng: np.random.Generator) -> IntArray:
-        """All points one change away, one row each, without the point itself."""
-
-    def cross(self, mother: IntArray, father: IntArray, rng: np.random.Generator) -> IntArray:
-        """A point that takes every part from one of two points."""
-
-    def suggested(self, trial: Any) -> IntArray:
-        """The point made of what a trial of Optuna suggests."""
-
-    def compared(self, points: IntArray) -> IntArray:
-        """The places whose agreement a Gaussian process counts, one row per point."""
-
-    def everything(self) -> Iterator[IntArray]:
-        """All points, in arrays of moderate length."""
 
 
 class Condition(NamedTuple):
@@ -337,6 +312,10 @@ def _numbered(point: IntArray) -> IntArray:
     """The items with the number of each occurrence, so that all differ."""
     before = np.tril(point[:, None] == point, -1).sum(axis=1)
     return np.asarray(point * len(point) + before)
+
+
+Space: TypeAlias = Places | Subset | Order
+"""Points of one form."""
 
 
 def who_comes_first(points: IntArray) -> IntArray:

@@ -33,11 +33,14 @@ def stated(instance: Instance, descends: bool = False) -> Problem:
         n = len(space.options)
         return Subsets(n, (1, n), lambda chosen: reward(_indicators(chosen, n)))
     if isinstance(space, Order):
-        return order(space.n, reward)
+        return Sequential(lambda state: [item for item in range(space.n) if item not in state], reward)
     assert isinstance(space, Places)
     if space.values is not None and not descends:
         return by_choose(space, reward)
-    return conditional(space, reward) if space.conditions else place_by_place(space.options.tolist(), reward)
+    if space.conditions:
+        return conditional(space, reward)
+    options = [range(count) for count in space.options.tolist()]
+    return Sequential(lambda state: options[len(state)] if len(state) < len(options) else (), reward)
 
 
 def _indicators(chosen: frozenset[int], n: int) -> list[int]:
@@ -61,16 +64,6 @@ class Sequential:
 
     def reward(self, leaf: tuple[int, ...]) -> float:
         return self._reward(leaf)
-
-
-def order(n: int, reward: Reward) -> Sequential:
-    """All orders of n items."""
-    return Sequential(lambda state: [item for item in range(n) if item not in state], reward)
-
-
-def place_by_place(options: Sequence[int], reward: Reward) -> Sequential:
-    """One option for every place."""
-    return Sequential(lambda state: range(options[len(state)]) if len(state) < len(options) else (), reward)
 
 
 def conditional(space: Places, reward: Reward) -> Choices:

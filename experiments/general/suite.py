@@ -69,20 +69,7 @@ class Suite(NamedTuple):
     ) -> Outcome:
         """Run the benchmark at full size, or ``quick``: one run of 30 evaluations of few problems.
 
-        Parameters
-        ----------
-        methods, problems : sequence of str
-            Which; all by default.
-        seeds : int, optional
-            Number of runs of every method on every problem.
-        jobs : int
-            Number of processes; results do not depend on it.
-        quick : bool
-            Whether a small version is enough.
-        keep : path, optional
-            A folder with results. What is not run now is taken from there.
-        progress : bool
-            Whether to show a bar.
+        All methods and problems, unless some are named; the others are taken from the results in ``keep``.
         """
         chosen = _chosen("method", methods, self.methods)
         names = _chosen("problem", problems, self.tasks)

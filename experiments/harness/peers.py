@@ -5,8 +5,7 @@ A method evaluates points until :class:`~experiments.harness.evaluations.BudgetS
 
 import importlib
 import warnings
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 from dagsearch._internal.typing import FloatArray, IntArray
@@ -63,24 +62,14 @@ def optuna(evaluate: Evaluations, suggest: Callable[[Any], Any], sampler: str, s
     Once it has converged it proposes the same point for ever, more slowly each time: give it a patience.
     """
     package = import_peer("optuna")
-    with _silent(package.logging), warnings.catch_warnings():
+    package.logging.set_verbosity(package.logging.ERROR)
+    with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # it says that its Gaussian processes are experimental
         made = getattr(package.samplers, sampler)(seed=seed)
         study = package.create_study(direction="maximize", sampler=made)
         while True:
             trial = study.ask()
             study.tell(trial, evaluate(suggest(trial)))
-
-
-@contextmanager
-def _silent(logging: Any) -> Iterator[None]:
-    """Optuna without messages below an error."""
-    verbosity = logging.get_verbosity()
-    logging.set_verbosity(logging.ERROR)
-    try:
-        yield
-    finally:
-        logging.set_verbosity(verbosity)
 
 
 # Packages ----------------------------------------------------------------------------------------------
@@ -93,25 +82,3 @@ def import_peer(name: str) -> Any:
     except ModuleNotFoundError as error:
         missing = (error.name or name).partition(".")[0]
         raise ModuleNotFoundError(f"this comparison needs {missing}: pip install '.[benchmark]'") from error
-
-
-def import_botorch() -> Any:
-    """BoTorch, imported without warnings."""
-    with warnings.catch_warnings():
-        # Its linear algebra uses a part of PyTorch that is going away.
-        warnings.filterwarnings("ignore", "`torch.jit", DeprecationWarning)
-        return import_peer("botorch")
-
-
-@contextmanager
-def fitting_quietly(botorch: Any) -> Iterator[None]:
-    """BoTorch without warnings about fits.
-
-    They say that a fit did not converge, that categories are not between 0 and 1, or that a variance was
-    rounded up.
-    """
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", botorch.exceptions.warnings.OptimizationWarning)
-        warnings.simplefilter("ignore", botorch.exceptions.warnings.InputDataWarning)
-        warnings.simplefilter("ignore", import_peer("linear_operator.utils.warnings").NumericalWarning)
-        yield

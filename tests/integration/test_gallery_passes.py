@@ -1,4 +1,4 @@
-"""LLVM's passes: always with the LLVM that numba brings, and with LLVM's library where it is installed."""
+"""LLVM's passes, where its library is installed."""
 
 import math
 import os
@@ -8,7 +8,7 @@ import pytest
 
 import dagsearch as ds
 from experiments.gallery import passes
-from experiments.gallery.passes.compiler import EMBEDDED, LLVM, Module, installed
+from experiments.gallery.passes.compiler import LLVM, Module, installed
 from experiments.gallery.passes.methods import methods
 from experiments.gallery.passes.problem import PassOrder
 from experiments.gallery.passes.programs import NAMES, bitcode, printed
@@ -16,19 +16,15 @@ from experiments.harness.contest import Contest, one_run
 from experiments.harness.evaluations import EvaluationFailed
 from experiments.harness.runner import Row
 
-pytestmark = pytest.mark.slow
-
-LIBRARIES = [
-    EMBEDDED,
-    pytest.param(
-        installed(), marks=pytest.mark.skipif(installed() is None, reason="libLLVM is not installed")
-    ),
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(installed() is None, reason="libLLVM is not installed"),
 ]
 
 
-@pytest.fixture(params=LIBRARIES)
-def llvm(request):
-    llvm = LLVM(request.param)
+@pytest.fixture(scope="module")
+def llvm():
+    llvm = LLVM()
     yield llvm
     llvm.close()
 
@@ -59,7 +55,7 @@ def test_a_pass_that_does_not_exist_and_bitcode_that_is_none_fail(llvm):
 
 
 def test_a_crash_of_llvm_fails_one_step_only():
-    llvm = LLVM(EMBEDDED)
+    llvm = LLVM()
     size = llvm.read(bitcode("hash")).size
     os.kill(llvm._server.pid, 9)
     with pytest.raises(EvaluationFailed, match="crashed"):
@@ -67,18 +63,18 @@ def test_a_crash_of_llvm_fails_one_step_only():
     assert llvm.read(bitcode("hash")).size == size
 
 
-def test_a_program_that_prints_something_else_is_no_answer():
-    problem = PassOrder("hash", LLVM(EMBEDDED))
-    other = LLVM(EMBEDDED).applied(bitcode("matrix"), "default<Oz>")
+def test_a_program_that_prints_something_else_is_no_answer(llvm):
+    problem = PassOrder("hash", llvm)
+    other = llvm.applied(bitcode("matrix"), "default<Oz>")
     smaller = Module(other.bitcode, {"ret": problem.oz - 1})
     with pytest.raises(EvaluationFailed, match="prints something else"):
         problem.checked(smaller)
-    right = LLVM(EMBEDDED).applied(bitcode("hash"), "default<Oz>")
+    right = llvm.applied(bitcode("hash"), "default<Oz>")
     assert problem.works(right)
 
 
-def test_the_search_makes_a_program_smaller():
-    problem = PassOrder("hash", LLVM(EMBEDDED))
+def test_the_search_makes_a_program_smaller(llvm):
+    problem = PassOrder("hash", llvm)
     result = ds.search(problem, 60, seed=0, on_error="skip")
     assert len(result.history) <= 60
     assert result.best_state.size < problem.start.size
@@ -91,8 +87,8 @@ def test_the_search_makes_a_program_smaller():
 
 
 @pytest.mark.parametrize("name", ["whole orders", "greedy", "genetic", "UCT", "random", "dagsearch"])
-def test_methods_spend_exactly_their_budget(name):
-    problem = PassOrder("hash", LLVM(EMBEDDED))
+def test_methods_spend_exactly_their_budget(name, llvm):
+    problem = PassOrder("hash", llvm)
     *_, last, own = one_run(Contest("hash", methods(problem), problem.reward, 25, math.exp), name, 0)
     assert last.step == own.step == 25
     assert last.value > 0.0

@@ -110,13 +110,13 @@ def _neh_and_local_search(evaluate: Evaluations, seed: int, times: Times) -> Non
 
     The simulations of partial orders that NEH needs are not counted.
     """
-    chance, moves = random.Random(seed), _moves(len(times))
-    best = peers.climb(evaluate, neh(times), partial(_moved_once, chance))
+    chance = random.Random(seed)
+    best = peers.climb(evaluate, neh(times), partial(_around, chance))
     while True:
         start = best
         for _ in range(_KICK):
-            start = _moved(start, *chance.choice(moves))
-        best = max(best, peers.climb(evaluate, start, partial(_moved_once, chance)), key=evaluate)
+            start = next(_around(chance, start))
+        best = max(best, peers.climb(evaluate, start, partial(_around, chance)), key=evaluate)
 
 
 def _annealing(evaluate: Evaluations, seed: int, times: Times, cooled: int) -> None:
@@ -125,14 +125,14 @@ def _annealing(evaluate: Evaluations, seed: int, times: Times, cooled: int) -> N
     The temperature begins at a fifth of the mean processing time. It falls such that its inverse grows by the
     same amount with every evaluation, to 1 after ``cooled`` of them, and then stays there.
     """
-    chance, moves = random.Random(seed), _moves(len(times))
+    chance = random.Random(seed)
     hot = sum(map(sum, times)) / (5 * len(times) * len(times[0]))
     order = _random_order(len(times), chance)
     reward = evaluate(order)
     while True:
         spent = min(1.0, len(evaluate.rewards) / cooled)
         temperature = 1.0 / (1.0 / hot + spent * (1.0 / _COLD - 1.0 / hot))
-        tried = _moved(order, *chance.choice(moves))
+        tried = next(_around(chance, order))
         found = evaluate(tried)
         if found >= reward or chance.random() < math.exp((found - reward) / temperature):
             order, reward = tried, found
@@ -140,7 +140,7 @@ def _annealing(evaluate: Evaluations, seed: int, times: Times, cooled: int) -> N
 
 def _hill_climbing(evaluate: Evaluations, seed: int, times: Times) -> None:
     chance = random.Random(seed)
-    peers.hill_climbing(evaluate, lambda: _random_order(len(times), chance), partial(_moved_once, chance))
+    peers.hill_climbing(evaluate, lambda: _random_order(len(times), chance), partial(_around, chance))
 
 
 def _random(evaluate: Evaluations, seed: int, times: Times) -> None:
@@ -148,21 +148,14 @@ def _random(evaluate: Evaluations, seed: int, times: Times) -> None:
     peers.random_search(evaluate, lambda: _random_order(len(times), chance))
 
 
-def _moved_once(chance: random.Random, order: Order) -> Iterator[Order]:
-    """All orders with one job moved, in random order."""
-    moves = _moves(len(order))
-    return (_moved(order, *move) for move in chance.sample(moves, len(moves)))
+def _around(chance: random.Random, order: Order) -> Iterator[Order]:
+    """All orders with one job moved, each once, in random order."""
+    places = range(len(order))
+    moves = [(start, end) for start in places for end in places if end not in (start, start - 1)]
+    for start, end in chance.sample(moves, len(moves)):
+        without = [*order[:start], *order[start + 1 :]]
+        yield (*without[:end], order[start], *without[end:])
 
 
 def _random_order(jobs: int, chance: random.Random) -> Order:
     return tuple(chance.sample(range(jobs), jobs))
-
-
-def _moves(jobs: int) -> Sequence[tuple[int, int]]:
-    """Every way to move one job to another position, each once."""
-    return [(i, j) for i in range(jobs) for j in range(jobs) if j not in (i, i - 1)]
-
-
-def _moved(order: Order, start: int, end: int) -> Order:
-    without = [*order[:start], *order[start + 1 :]]
-    return (*without[:end], order[start], *without[end:])

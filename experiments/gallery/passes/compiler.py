@@ -12,25 +12,15 @@ from typing import Any
 
 from experiments.gallery.passes.programs import bitcode
 from experiments.harness.evaluations import EvaluationFailed
+from experiments.harness.runner import ExperimentError
 
-EMBEDDED = "llvmlite"
-"""The LLVM that numba brings."""
-_VERSIONS = range(
-    14, 31
-)  # those with LLVMRunPasses that read the bitcode of the programs; the first is taken
+# Those with LLVMRunPasses that read the bitcode of the programs; the first is taken.
+_VERSIONS = range(14, 31)
 
 # Left out: passes that only print, view or analyse, that add names, profiles, guards or checks, and those
 # that change what other modules see (internalize), whole pipelines (scc-oz-module-inliner), one that crashes
 # everywhere (chr), and those that only remove what a debugger needs.
-_EMBEDDED_PASSES = """
-aggressive_dce aggressive_instcombine always_inliner argument_promotion break_critical_edges constant_merge
-dead_arg_elimination dead_code_elimination dead_store_elimination global_dead_code_eliminate global_opt
-instruction_combine ipsccp jump_threading lcssa loop_deletion loop_rotate loop_simplify loop_strength_reduce
-loop_unroll loop_unroll_and_jam lower_switch mem_copy_opt merge_functions new_gvn partial_inliner
-post_order_function_attributes reassociate register_to_memory rpo_function_attrs sccp simplify_cfg sinking
-sroa strip_dead_prototype tail_call_elimination unify_function_exit_nodes
-"""
-_LIBRARY_PASSES = """
+_PASSES = """
 always-inline attributor called-value-propagation constmerge deadargelim elim-avail-extern
 function-specialization globaldce globalopt globalsplit hotcoldsplit inferattrs inline ipsccp iroutliner
 mergefunc module-inline partial-inliner rpo-function-attrs strip-dead-prototypes argpromotion function-attrs
@@ -78,13 +68,17 @@ class LLVM:
     Parameters
     ----------
     library : str, optional
-        ``llvmlite``, or a shared library such as ``libLLVM-14.so.1``; by default such a library if there is
-        one, because it has more passes.
+        A shared library such as ``libLLVM-14.so.1``; by default the one that is installed.
     """
 
     def __init__(self, library: str | None = None) -> None:
-        self.library = library or installed() or EMBEDDED
         self._server: subprocess.Popen[bytes] | None = None
+        found = library or installed()
+        if found is None:
+            raise ExperimentError(
+                "LLVM's shared library is missing: apt install llvm, or give --llvm LIBRARY"
+            )
+        self.library = found
 
     def __getstate__(self) -> dict[str, Any]:
         return {"library": self.library, "_server": None}
@@ -92,10 +86,8 @@ class LLVM:
     @cached_property
     def passes(self) -> tuple[str, ...]:
         """The names of the passes; those that this version of LLVM does not have are left out."""
-        if self.library == EMBEDDED:
-            return tuple(_EMBEDDED_PASSES.split())
         known, smallest = [], bitcode("hash")
-        for name in _LIBRARY_PASSES.split():
+        for name in _PASSES.split():
             try:
                 self.applied(smallest, name)
             except EvaluationFailed as error:

@@ -11,7 +11,6 @@ import pickle
 import resource
 import sys
 from collections import Counter
-from typing import Any
 
 # Names by their numbers in LLVM's C interface, from 1; they never change.
 _KINDS = """
@@ -112,50 +111,9 @@ class Library:
         return {_NAMES.get(code, str(code)): count for code, count in Counter(found).items()}
 
 
-class Embedded:
-    """The LLVM inside llvmlite, which numba brings: fewer passes, by the names of llvmlite's methods."""
-
-    def __init__(self) -> None:
-        import llvmlite.binding as llvm
-
-        self._llvm = llvm
-        llvm.initialize_native_target()
-        self._machine = llvm.Target.from_default_triple().create_target_machine()
-
-    def applied(self, bitcode: bytes, pipeline: str) -> Applied | str:
-        """The module after one pass, or after ``default<Oz>`` or ``default<O3>``."""
-        llvm = self._llvm
-        try:
-            module = llvm.parse_bitcode(bitcode, llvm.create_context())
-            if pipeline:
-                self._run(module, pipeline)
-                module.verify()
-        except (RuntimeError, AttributeError) as error:
-            return str(error)
-        return module.as_bitcode(), Counter(
-            instruction.opcode
-            for function in module.functions
-            for block in function.blocks
-            for instruction in block.instructions
-        )
-
-    def _run(self, module: Any, pipeline: str) -> None:
-        llvm = self._llvm
-        # -Oz is -O2 for functions that are marked as to be small, and the programs' functions are.
-        speed = {"default<Oz>": 2, "default<O3>": 3}.get(pipeline)
-        tuning = llvm.create_pipeline_tuning_options(speed_level=speed or 2)
-        builder = llvm.create_pass_builder(self._machine, tuning)
-        if speed:
-            passes = builder.getModulePassManager()
-        else:
-            passes = llvm.create_new_module_pass_manager()
-            getattr(passes, f"add_{pipeline}_pass")()
-        passes.run(module, builder)
-
-
 def serve(library: str) -> None:
-    """Answer requests until there are no more; ``library`` is a shared library, or ``llvmlite``."""
-    llvm = Embedded() if library == "llvmlite" else Library(library)
+    """Answer requests until there are no more."""
+    llvm = Library(library)
     requests, answers = sys.stdin.buffer, sys.stdout.buffer
     while True:
         try:

@@ -24,7 +24,20 @@ def tabulated(name: str) -> Callable[[int], Instance]:
     return make
 
 
-class TumourPipeline:
+class Sequential:
+    """One answer after the other; a state is the tuple of the first ones."""
+
+    def __init__(self, score: Score) -> None:
+        self._score = score
+
+    def root(self) -> State:
+        return ()
+
+    def step(self, state: State, answer: Hashable) -> State:
+        return (*state, answer)
+
+
+class TumourPipeline(Sequential):
     """A pipeline for the table of tumours; a state is the tuple of scaler, model and its settings."""
 
     SETTINGS: Mapping[Hashable, Sequence[str]] = {
@@ -35,18 +48,9 @@ class TumourPipeline:
         "boosting": ("depth", "rate", "rounds"),
     }
 
-    def __init__(self, score: Score) -> None:
-        self._score = score
-
-    def root(self) -> State:
-        return ()
-
     def actions(self, state: State) -> Sequence[Hashable]:
         names = self._names(state)
         return TABLES["tumours"].settings[names[len(state)]].values if len(state) < len(names) else ()
-
-    def step(self, state: State, value: Hashable) -> State:
-        return (*state, value)
 
     def reward(self, leaf: State) -> float:
         return self._score(dict(zip(self._names(leaf), leaf, strict=True)))
@@ -123,14 +127,8 @@ def layers(number: int) -> Instance:
     return Instance(places(LAYERS), scores)
 
 
-class Network:
+class Network(Sequential):
     """Layer after layer until "stop", then optimiser, momentum and rate; a state is the tuple of answers."""
-
-    def __init__(self, score: Score) -> None:
-        self._score = score
-
-    def root(self) -> State:
-        return ()
 
     def actions(self, state: State) -> Sequence[Hashable]:
         made, waiting = self._read(state)
@@ -144,9 +142,6 @@ class Network:
         if made["optimiser"] == "sgd" and "momentum" not in made:
             return MOMENTA
         return RATES if "rate" not in made else ()
-
-    def step(self, state: State, answer: Hashable) -> State:
-        return (*state, answer)
 
     def reward(self, leaf: State) -> float:
         return self._score(self._read(leaf)[0])
