@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from sklearn.model_selection import ParameterGrid
 
 from dagsearch._internal.typing import FloatArray
@@ -18,7 +19,6 @@ from dagsearch.selection.identity import identity_of
 from dagsearch.sklearn import DAGSearchCV
 from experiments.benchmarks.grid_scores import fit_what_is_missing, read_halving, read_scores
 from experiments.benchmarks.grid_tasks import FOLDS, TASKS, Task
-from experiments.harness import markdown
 from experiments.harness.peers import import_peer
 from experiments.harness.runner import Outcome, Row, run_tasks
 
@@ -149,34 +149,10 @@ def summary(outcome: Outcome) -> str:
 
     Below: the median of the tasks, and on how many of them DAGSearchCV needs less.
     """
-    shares: dict[str, dict[str, list[float]]] = {}
-    for row in outcome.rows:
-        shares.setdefault(row.method, {}).setdefault(row.setting, []).append(100.0 * row.value / row.step)
-    names = list(shares[OURS])
-    means = {
-        method: {name: float(np.mean(found.get(name, np.nan))) for name in names}
-        for method, found in shares.items()
-    }
-    lines = [
-        [
-            name,
-            str(outcome.settings["within_one_error"][name]),
-            *(_cell(shares[m].get(name, [])) for m in shares),
-        ]
-        for name in names
-    ]
-    lines.append(["median", "", *(f"{np.median(list(means[method].values())):.1f}" for method in shares)])
-    ahead = [sum(means[OURS][name] < means[method][name] for name in names) for method in shares]
-    lines.append(["DAGSearchCV needs less", "", *(f"{count} of {len(names)}" for count in ahead)])
-    return markdown.aligned(markdown.table(["task", "good", *shares], lines))
-
-
-def _cell(shares: list[float]) -> str:
-    if len(shares) < 2:
-        return "".join(f"{share:.1f}" for share in shares)
-    found = np.array(shares)[np.isfinite(shares)]
-    if found.size < len(shares):
-        return (
-            f"{found.mean() if found.size else np.inf:.1f}, {len(shares) - found.size} of {len(shares)} miss"
-        )
-    return f"{found.mean():.1f} ± {found.std(ddof=1) / np.sqrt(found.size):.1f}"
+    rows = pd.DataFrame(outcome.rows)
+    rows["percent"] = 100.0 * rows["value"] / rows["step"]
+    found = rows.groupby(["setting", "method"], sort=False)["percent"].agg(["mean", "sem"]).unstack()
+    means = found["mean"]
+    ahead = means.gt(means[OURS], axis=0).sum()
+    ends = pd.DataFrame({"median": means.median(), "DAGSearchCV needs less": ahead})
+    return "\n\n".join(part.to_string(float_format="%.1f") for part in (means, found["sem"], ends))

@@ -78,7 +78,9 @@ def optuna(evaluate: Evaluations, suggest: Callable[[Any], Any], sampler: str, s
 def import_peer(name: str) -> Any:
     """Import a module that only comparisons need, or raise an error that states how to install it."""
     try:
-        return importlib.import_module(name)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # theirs
+            return importlib.import_module(name)
     except ModuleNotFoundError as error:
         missing = (error.name or name).partition(".")[0]
         raise ModuleNotFoundError(f"this comparison needs {missing}: pip install '.[benchmark]'") from error

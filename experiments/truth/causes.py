@@ -4,10 +4,10 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from sklearn.linear_model import LogisticRegression
 
 from dagsearch.sklearn import DAGSearchSelector
-from experiments.harness import markdown
 from experiments.harness.runner import Outcome, Row, run_rounds
 
 _ROWS = 150
@@ -72,11 +72,5 @@ def run(quick: bool = False, jobs: int = 1) -> Outcome:
 
 def summary(outcome: Outcome) -> str:
     """A line for every table."""
-    lines = {(row.method, row.round): dict[str, float]() for row in outcome.rows}
-    for row in outcome.rows:
-        lines[row.method, row.round][row.setting] = row.value
-    heads = [FIRST, PROBABILITY, WORTH, OTHERS]
-    cells = [
-        [f"{kind}, {seed}", *(f"{one[head]:.3f}" for head in heads)] for (kind, seed), one in lines.items()
-    ]
-    return markdown.aligned(markdown.table(["table", *heads], cells))
+    rows = pd.DataFrame(outcome.rows)
+    return rows.set_index(["method", "round", "setting"])["value"].unstack(sort=False).to_string()

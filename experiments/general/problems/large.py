@@ -4,9 +4,9 @@ import numpy as np
 
 from dagsearch._internal.typing import FloatArray, IntArray
 from experiments.general.problems.base import Instance
-from experiments.general.problems.orders import round_trip
+from experiments.general.problems.orders import placed, round_trip
 from experiments.general.problems.strings import merit_factor
-from experiments.general.spaces import Letters, Order, Subset
+from experiments.general.spaces import Letters, Subset
 
 
 def landscape(number: int) -> Instance:
@@ -48,12 +48,7 @@ def assignment(number: int) -> Instance:
     places = rng.random((n, 2))
     distance = np.abs(places[:, None] - places).sum(axis=2)
     flow = np.triu(np.floor(10.0 ** rng.uniform(-1.0, 2.0, size=(n, n))), 1)
-    flow = flow + flow.T
-
-    def scores(points: IntArray) -> FloatArray:
-        return np.asarray(-np.sum(flow[points[:, :, None], points[:, None, :]] * distance, axis=(1, 2)) / 2.0)
-
-    return Instance(Order(n), scores)
+    return placed(flow + flow.T, distance)
 
 
 def tour(number: int) -> Instance:

@@ -44,22 +44,22 @@ def assignment(number: int) -> Instance:
     places = rng.random((12, 2))
     distance = np.linalg.norm(places[:, None] - places, axis=2)
     flow = np.triu(rng.integers(0, 10, size=(12, 12)) * (rng.random((12, 12)) < 0.5), 1)
-    flow = flow + flow.T
+    return placed(flow + flow.T, distance)
+
+
+def placed(flow: FloatArray | IntArray, distance: FloatArray) -> Instance:
+    """Facilities at places: flow times distance, negative."""
 
     def scores(points: IntArray) -> FloatArray:
         return np.asarray(-np.sum(flow[points[:, :, None], points[:, None, :]] * distance, axis=(1, 2)) / 2.0)
 
-    return Instance(Order(12), scores)
+    return Instance(Order(len(flow)), scores)
 
 
 def flow_shop(number: int) -> Instance:
     """12 jobs through five machines, in the same order on each: the time when all are done, negative."""
-    return one_order(np.random.default_rng([number, 23]).integers(1, 100, size=(12, 5)))
-
-
-def one_order(times: IntArray) -> Instance:
-    """Jobs through machines, in the same order on each: the time when all are done, negative."""
-    jobs, machines = times.shape
+    jobs, machines = 12, 5
+    times = np.random.default_rng([number, 23]).integers(1, 100, size=(jobs, machines))
 
     def scores(points: IntArray) -> FloatArray:
         # The first column stays 0: nothing comes before the first machine.
