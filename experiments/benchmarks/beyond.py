@@ -109,6 +109,4 @@ def tables(folder: Path) -> dict[str, str]:
         "mnist": (100, 200, 400, 800, 1200),
         "batches": (50, 100, 160, 200),
     }
-    rows = {name: read_rows(folder / f"{name}.csv.gz") for name in marks}
-    rows["batches"] = [row for row in rows["batches"] if row.setting.startswith("split")]
-    return {name: means(rows[name], steps, 3) for name, steps in marks.items()}
+    return {name: means(read_rows(folder / f"{name}.csv.gz"), steps, 3) for name, steps in marks.items()}
