@@ -6,7 +6,7 @@ seats exchanged.
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy.stats import binomtest
@@ -33,26 +33,11 @@ UCT_C = 2.0**0.5
 """Exploration constant of OpenSpiel's player."""
 
 
-class Pairing(NamedTuple):
-    """A game and two players."""
-
-    game: str
-    """OpenSpiel's name, optionally with parameters."""
-    player: str
-    """Whose score counts: ``GRAVE``, ``RAVE`` or ``UCT``."""
-    against: str
-    """The opponent."""
-    simulations: int = SIMULATIONS
-    """Roll-outs per move."""
-    seed: int = SEED
-    """Seeds openings and players, together with the game's number."""
-
-
 def run(quick: bool = False, jobs: int = 1) -> Outcome:
     """Play all pairings in all games."""
     count, simulations = (2, 5) if quick else (COUNT, SIMULATIONS)
     tasks = [
-        (name, Pairing(game, player, against, simulations), number)
+        (name, game, player, against, number, simulations)
         for name, game in GAMES.items()
         for player, against in PAIRS
         for number in range(count)
@@ -61,31 +46,36 @@ def run(quick: bool = False, jobs: int = 1) -> Outcome:
     return Outcome("arena", rows, {"games": GAMES, "simulations": simulations, "opening": OPENING})
 
 
-def _played(name: str, pairing: Pairing, number: int) -> list[Row]:
+def _played(name: str, game: str, player: str, against: str, number: int, simulations: int) -> list[Row]:
     """One game; the row's step is the number of roll-outs per move."""
-    named = f"{pairing.player} against {pairing.against}"
-    return [Row(named, name, number, pairing.simulations, score(pairing, number))]
+    value = score(game, player, against, number, simulations)
+    return [Row(f"{player} against {against}", name, number, simulations, value)]
 
 
-def score(pairing: Pairing, number: int) -> float:
-    """The player's score in one game, from 0 to 1; its number determines the opening and the seat."""
-    game = load_pyspiel().load_game(pairing.game)
-    state = random_opening(game, OPENING, np.random.default_rng([pairing.seed, number // 2]))
+def score(
+    name: str, player: str, against: str, number: int, simulations: int = SIMULATIONS, seed: int = SEED
+) -> float:
+    """The player's score in one game, from 0 to 1; its number determines the opening and the seat.
+
+    ``name`` is OpenSpiel's; the players are ``GRAVE``, ``RAVE`` or ``UCT``.
+    """
+    game = load_pyspiel().load_game(name)
+    state = random_opening(game, OPENING, np.random.default_rng([seed, number // 2]))
     seat = number % 2
-    players = [_player(pairing.against, pairing, game, [pairing.seed, number, 2])] * 2
-    players[seat] = _player(pairing.player, pairing, game, [pairing.seed, number, 1])
+    players = [_player(against, simulations, game, [seed, number, 2])] * 2
+    players[seat] = _player(player, simulations, game, [seed, number, 1])
     while not state.is_terminal():
         state.apply_action(int(players[state.current_player()].step(state)))
     least, most = game.min_utility(), game.max_utility()
     return float((state.returns()[seat] - least) / (most - least))
 
 
-def _player(name: str, pairing: Pairing, game: Any, seed: Sequence[int]) -> Any:
+def _player(name: str, simulations: int, game: Any, seed: Sequence[int]) -> Any:
     """A player of the library, or OpenSpiel's."""
     if name in OF_THE_LIBRARY:
-        return SearchPlayer(OF_THE_LIBRARY[name], pairing.simulations, seed=np.random.default_rng(seed))
+        return SearchPlayer(OF_THE_LIBRARY[name], simulations, seed=np.random.default_rng(seed))
     drawn = int(np.random.default_rng(seed).integers(2**32))
-    return openspiels_player(game, pairing.simulations, drawn)
+    return openspiels_player(game, simulations, drawn)
 
 
 def openspiels_player(game: Any, simulations: int, seed: int, solve: bool = False) -> Any:

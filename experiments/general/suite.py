@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -15,6 +14,7 @@ from experiments.general.problems import Instance, Task
 from experiments.general.spaces import Space
 from experiments.harness.curves import changes
 from experiments.harness.evaluations import BudgetSpent, Evaluations
+from experiments.harness.peers import import_peer
 from experiments.harness.runner import Outcome, Row, kept_from, read_rows, run_rounds
 
 if TYPE_CHECKING:
@@ -74,7 +74,8 @@ class Suite(NamedTuple):
         chosen = _chosen("method", methods, self.methods)
         names = _chosen("problem", problems, self.tasks)
         names = names[:2] if quick and not problems else names
-        check_installed(self.methods, chosen)
+        for package in (package for method in chosen for package in self.methods[method].needs):
+            import_peer(package)  # now, before hours of other methods
         numbers = range(seeds or (1 if quick else self.seeds))
         slowest_first = sorted(chosen, key=lambda method: not self.methods[method].needs)
         tasks = [
@@ -102,18 +103,6 @@ def _chosen(what: str, names: Sequence[str], known: Iterable[str]) -> list[str]:
         if name not in known:
             raise ValueError(f"there is no {what} {name!r}; there are {', '.join(known)}")
     return [name for name in known if not names or name in names]
-
-
-def check_installed(methods: Mapping[str, Method], names: Sequence[str]) -> None:
-    """Raise unless the packages of these methods are there; a method is never left out silently."""
-    for name in names:
-        missing = [package for package in methods[name].needs if find_spec(package) is None]
-        if missing:
-            others = " ".join(f"'{other}'" for other in methods if not methods[other].needs)
-            raise ModuleNotFoundError(
-                f"{name} needs {', '.join(missing)}: pip install '.[benchmark]', or name the methods "
-                f"to compare: --methods {others}"
-            )
 
 
 # A run -------------------------------------------------------------------------------------------------

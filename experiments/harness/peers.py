@@ -75,7 +75,7 @@ def optuna(evaluate: Evaluations, suggest: Callable[[Any], Any], sampler: str, s
 # Packages ----------------------------------------------------------------------------------------------
 
 
-def import_peer(name: str) -> Any:
+def import_peer(name: str, extra: str = "benchmark") -> Any:
     """Import a module that only comparisons need, or raise an error that states how to install it."""
     try:
         with warnings.catch_warnings():
@@ -83,4 +83,4 @@ def import_peer(name: str) -> Any:
             return importlib.import_module(name)
     except ModuleNotFoundError as error:
         missing = (error.name or name).partition(".")[0]
-        raise ModuleNotFoundError(f"this comparison needs {missing}: pip install '.[benchmark]'") from error
+        raise ModuleNotFoundError(f"this experiment needs {missing}: pip install '.[{extra}]'") from error

@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
 from dagsearch._internal.typing import IntArray
+from experiments.harness.peers import import_peer
 from experiments.paper.mnist_data import Mnist
 
 MEAN, DEVIATION = 0.1307, 0.3081  # of the training images' pixels
@@ -18,20 +18,9 @@ EPOCHS, BATCH = 30, 64
 _IMAGES_AT_ONCE = 50_000
 
 
-def import_torch() -> Any:
-    """PyTorch, or an error that states how to install it."""
-    try:
-        import torch
-    except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(
-            "the MNIST experiment needs PyTorch: pip install '.[mnist]', or reproduce digits"
-        ) from error
-    return torch
-
-
-def on_device(device: str) -> Any:
+def on_device(device: str = "cpu") -> Any:
     """PyTorch, or an error if it does not see the device."""
-    torch = import_torch()
+    torch = import_peer("torch", "mnist")
     if device == "cuda" and not torch.cuda.is_available():
         raise ValueError("--device cuda: PyTorch sees no GPU here; use --device cpu")
     return torch
@@ -95,7 +84,7 @@ def load_weights(path: Path, device: str) -> Any:
         with path.open("rb") as file, np.load(file) as arrays:
             state = {name: torch.as_tensor(arrays[name].astype(np.float32)) for name in net.state_dict()}
         net.load_state_dict(state)
-    except (OSError, KeyError, ValueError, RuntimeError, TypeError, EOFError, BadZipFile) as error:
+    except Exception as error:
         raise ValueError(f"--weights: {path} does not hold the network's weights ({error})") from error
     return net.to(device).eval()
 
@@ -109,7 +98,7 @@ class SubsetAccuracy:
     """Accuracy of a network that sees only some pixels, for many subsets at once."""
 
     def __init__(self, net: Any, images: NDArray[np.uint8], labels: NDArray[np.uint8], device: str) -> None:
-        self._torch = import_torch()
+        self._torch = on_device(device)
         self._net = net
         self._images = prepared(self._torch, images, device)
         self._labels = torch_labels = self._torch.as_tensor(labels.astype(np.int64), device=device)

@@ -88,7 +88,7 @@ def run_mnist(
     once = {name: np.mean([run.visited_once for run in runs if run.method == name]) for name in PIXELS}
     about = {
         "weights": "given" if weights is not None else f"trained for {settings.epochs} epochs",
-        "device": convnet.import_torch().cuda.get_device_name() if device == "cuda" else "cpu",
+        "device": convnet.on_device(device).cuda.get_device_name() if device == "cuda" else "cpu",
         "settings": asdict(settings),
         **PRESETS["mnist"],
         "chosen": sorted(best.best_state),

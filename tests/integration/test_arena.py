@@ -5,7 +5,7 @@ import pyspiel
 
 from experiments import arena
 from experiments.__main__ import main
-from experiments.arena import Pairing, random_opening, score
+from experiments.arena import random_opening, score
 from experiments.harness.runner import read_rows
 
 
@@ -19,8 +19,7 @@ def test_openings_do_not_end_the_game():
 def test_a_player_gets_the_points_of_its_own_seat(monkeypatch):
     """GRAVE with many roll-outs loses to UCT with few in neither seat."""
     monkeypatch.setattr(arena, "OPENING", 0)
-    strong = Pairing("tic_tac_toe", "GRAVE", "UCT", 60)
-    assert all(score(strong, number) >= 0.5 for number in range(2))
+    assert all(score("tic_tac_toe", "GRAVE", "UCT", number, 60) >= 0.5 for number in range(2))
 
 
 def test_the_command_plays_writes_and_sums_up(tmp_path, capsys, monkeypatch):

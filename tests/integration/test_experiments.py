@@ -250,7 +250,7 @@ def test_bad_weights_and_devices_are_named(small_mnist, tmp_path, capsys):
     for name in ("wrong.npz", "empty.npz", "cut.npz", "array.npy", "missing.npz"):
         assert main([*arguments, "--weights", str(tmp_path / name)]) == 1
         assert "does not hold the network's weights" in capsys.readouterr().err
-    if not convnet.import_torch().cuda.is_available():
+    if not convnet.on_device().cuda.is_available():
         assert main([*arguments, "--device", "cuda"]) == 1
         assert "sees no GPU" in capsys.readouterr().err
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import dagsearch as ds
-from experiments.arena import Pairing, score
+from experiments.arena import score
 from experiments.paper.moves import openspiels_move, player_move, positions_that_matter, uct_move
 
 
@@ -57,7 +57,7 @@ def test_grave_and_rave_beat_uct_as_the_literature_has_it(long):
     games = {"hex(board_size=5)": ("GRAVE", "RAVE"), "breakthrough(rows=5,columns=5)": ("GRAVE",)}
     for game, players in games.items() if long else [("hex(board_size=5)", ("GRAVE",))]:
         for player in players:
-            pairing = Pairing(game, player, "UCT", seed=5)
-            mean = float(np.mean([score(pairing, number) for number in range(40 if long else 20)]))
+            numbers = range(40 if long else 20)
+            mean = float(np.mean([score(game, player, "UCT", number, seed=5) for number in numbers]))
             print(f"{game}: {player} against UCT {mean:.3f}")
             assert mean > (0.6 if game.startswith("hex") else 0.5)
