@@ -189,22 +189,20 @@ def draw(rows: Sequence[Row], title: str) -> "Figure":
 
 def draw_pixels(chosen: frozenset[int], images: NDArray[np.uint8], seed: int) -> "Figure":
     """The chosen pixels, numbered, on nine random test images."""
+    from matplotlib.patches import Rectangle
+
     drawn = figure(6.0, 6.0)
     picked = np.random.default_rng(seed).choice(len(images), size=9, replace=False)
     for axes, image in zip(drawn.subplots(3, 3).ravel(), images[picked], strict=True):
         axes.imshow(image.reshape(28, 28), cmap="gray")
         for number, pixel in enumerate(sorted(chosen)):
             row, column = divmod(pixel, 28)
-            axes.add_patch(_square(column, row))
+            axes.add_patch(
+                Rectangle((column - 0.5, row - 0.5), 1, 1, fill=False, edgecolor="#D55E00", linewidth=1.3)
+            )
             axes.annotate(str(number), (column + 0.8, row - 0.8), color="#F0E442", fontsize=7)
         axes.set(xticks=[], yticks=[])
     return drawn
-
-
-def _square(column: int, row: int) -> Any:
-    from matplotlib.patches import Rectangle
-
-    return Rectangle((column - 0.5, row - 0.5), 1, 1, fill=False, edgecolor="#D55E00", linewidth=1.3)
 
 
 def draw_classes(chosen: frozenset[int], images: NDArray[np.uint8], labels: NDArray[np.uint8]) -> "Figure":

@@ -65,35 +65,13 @@ def one_run(problem: str, number: int) -> list[Row]:
         noisy=instance.noise > 0.0,
         seed=number,
     )
-    ahead, stopped = None, None
+    ahead: Forecast | None = None
+    stopped: Evaluation | None = None
     for step, evaluation in enumerate(search.steps(budget), 1):
         if step == budget // 2:
             ahead = search.forecast(budget - step)
         if stopped is None and initial < step < budget and _may_stop(search, initial, budget - step):
             stopped = evaluation
-    return _compared(problem, number, search, ahead, stopped, initial)
-
-
-def _tolerance(search: Search, initial: int) -> float:
-    return SMALL * float(np.std([one.reward for one in search.history[:initial]]))
-
-
-def _may_stop(search: Search, initial: int, left: int) -> bool:
-    """Whether a run with this tolerance ends here."""
-    forecast = search.forecast(left)
-    best = search.history[-1].best_reward
-    return forecast is not None and forecast.high - best < _tolerance(search, initial)
-
-
-def _compared(
-    problem: str,
-    number: int,
-    search: Search,
-    ahead: Forecast | None,
-    stopped: Evaluation | None,
-    initial: int,
-) -> list[Row]:
-    """What was stated, against what came."""
     history, rows = search.history, []
     reached = history[-1].best_reward
     tiny = 1e-9 * max(1.0, abs(reached))
@@ -112,3 +90,14 @@ def _compared(
     ]
     rows.append(Row(REWARDS, problem, number, len(history), sum(inside) / len(inside)))
     return rows
+
+
+def _tolerance(search: Search, initial: int) -> float:
+    return SMALL * float(np.std([one.reward for one in search.history[:initial]]))
+
+
+def _may_stop(search: Search, initial: int, left: int) -> bool:
+    """Whether a run with this tolerance ends here."""
+    forecast = search.forecast(left)
+    best = search.history[-1].best_reward
+    return forecast is not None and forecast.high - best < _tolerance(search, initial)

@@ -21,7 +21,6 @@ SMALL = [
     ("benchmark", "selection"),
     ("benchmark", "speed"),
     ("benchmark", "long"),
-    ("benchmark", "noise"),
     ("benchmark", "costly"),
     ("truth", "search"),
 ]

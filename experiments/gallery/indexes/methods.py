@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,7 +72,7 @@ def methods(planner: Planner, k: int, storage: float) -> dict[str, Method]:
         covariance = ds.covariances.SetKernel(alike(planner.indexes))
         ds.search(problem, evaluate.budget, covariance=covariance, seed=seed)
 
-    def greedy(evaluate: Evaluations, prices: NDArray[np.float64]) -> None:
+    def greedy(evaluate: Evaluations, seed: int, prices: NDArray[np.float64]) -> None:
         chosen: frozenset[int] = frozenset()
         reward = 0.0
         while len(chosen) < k:
@@ -81,12 +82,6 @@ def methods(planner: Planner, k: int, storage: float) -> dict[str, Method]:
             gains = [(evaluate(chosen | {index}) - reward) / prices[index] for index in more]
             chosen |= {more[int(np.argmax(gains))]}
             reward = evaluate(chosen)
-
-    def largest_saving(evaluate: Evaluations, _seed: int) -> None:
-        greedy(evaluate, np.ones(count))
-
-    def largest_saving_per_byte(evaluate: Evaluations, _seed: int) -> None:
-        greedy(evaluate, sizes)
 
     def swaps(evaluate: Evaluations, seed: int) -> None:
         rng = np.random.default_rng(seed)
@@ -103,7 +98,7 @@ def methods(planner: Planner, k: int, storage: float) -> dict[str, Method]:
 
     return {
         "dagsearch": ours,
-        "greedy": largest_saving,
-        "greedy per byte": largest_saving_per_byte,
+        "greedy": partial(greedy, prices=np.ones(count)),
+        "greedy per byte": partial(greedy, prices=sizes),
         "swap climbing": swaps,
     }
