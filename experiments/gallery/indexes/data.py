@@ -66,96 +66,52 @@ def load(connection: psycopg.Connection[Any], scale: float) -> None:
 
 def _tables(rng: np.random.Generator, scale: float) -> Iterable[tuple[str, Sequence[Any]]]:
     """The tables in turn, as columns."""
+
+    def words(count: int, length: int = 5) -> list[str]:
+        """Comments: they only make rows as wide as they are."""
+        return [" ".join(chosen) for chosen in rng.choice(_COLOURS.split(), (count, length)).tolist()]
+
+    def money(least: int, most: int, count: int) -> Any:
+        return _cents(rng.integers(100 * least, 100 * most, count) / 100)
+
+    def phones(nation: Any) -> list[str]:
+        digits = rng.integers((100, 100, 1000), (1000, 1000, 10_000), (len(nation), 3)).tolist()
+        return [f"{10 + country}-{a}-{b}-{c}" for country, (a, b, c) in zip(nation, digits, strict=True)]
+
     # With fewer suppliers, TPC-H's formula would let a part have the same one twice.
     suppliers, parts, customers = (max(100, round(scale * count)) for count in (10_000, 200_000, 150_000))
-    yield "region", (range(5), _REGIONS, _words(rng, 5))
-    yield "nation", (range(25), _nations(), _REGION_OF, _words(rng, 25))
-    yield "supplier", _supplier(rng, suppliers)
-    price = 900.0 + (np.arange(1, parts + 1) / 10 % 200.01) + (np.arange(1, parts + 1) % 1000)
-    yield "part", _part(rng, parts, price)
-    stock = np.repeat(np.arange(1, parts + 1), 4)
-    seller = (
-        1 + (stock + np.tile(np.arange(4), parts) * (suppliers // 4 + (stock - 1) // suppliers)) % suppliers
-    )
-    yield (
-        "partsupp",
-        (
-            stock,
-            seller,
-            rng.integers(1, 10_000, stock.size),
-            _money(rng, 1, 1000, stock.size),
-            _words(rng, stock.size, 12),
-        ),
-    )
-    yield "customer", _customer(rng, customers)
-    yield from _orders(rng, max(100, round(scale * 1_500_000)), customers, stock, seller, price)
+    yield "region", (range(5), _REGIONS, words(5))
+    yield "nation", (range(25), [name.replace("_", " ") for name in _NATIONS.split()], _REGION_OF, words(25))
 
+    nation = rng.integers(0, 25, suppliers)
+    contact = _named("Supplier", suppliers), words(suppliers, 2), nation, phones(nation)
+    yield "supplier", (_keys(suppliers), *contact, money(-1000, 10_000, suppliers), words(suppliers, 8))
 
-def _nations() -> list[str]:
-    return [name.replace("_", " ") for name in _NATIONS.split()]
+    maker, price = rng.integers(1, 6, parts), 900.0 + _keys(parts) / 10 % 200.01 + _keys(parts) % 1000
+    name, brand = words(parts), 10 * maker + rng.integers(1, 6, parts)
+    makers = np.char.mod("Manufacturer#%d", maker), np.char.mod("Brand#%d", brand)
+    kind = rng.choice(_TYPES, parts), rng.integers(1, 51, parts), rng.choice(_CONTAINERS, parts)
+    yield "part", (_keys(parts), name, *makers, *kind, _cents(price), words(parts, 3))
 
+    stock, turn, count = np.repeat(_keys(parts), 4), np.tile(np.arange(4), parts), 4 * parts
+    seller = 1 + (stock + turn * (suppliers // 4 + (stock - 1) // suppliers)) % suppliers
+    supply = rng.integers(1, 10_000, count), money(1, 1000, count), words(count, 12)
+    yield "partsupp", (stock, seller, *supply)
 
-def _supplier(rng: np.random.Generator, count: int) -> Sequence[Any]:
-    key, nation = np.arange(1, count + 1), rng.integers(0, 25, count)
-    name = [f"Supplier#{number:09d}" for number in key]
-    return (
-        key,
-        name,
-        _words(rng, count, 2),
-        nation,
-        _phones(rng, nation),
-        _money(rng, -1000, 10_000, count),
-        _words(rng, count, 8),
-    )
+    nation, balance = rng.integers(0, 25, customers), money(-1000, 10_000, customers)
+    segment = rng.choice(_SEGMENTS, customers)
+    contact = _named("Customer", customers), words(customers, 2), nation, phones(nation)
+    yield "customer", (_keys(customers), *contact, balance, segment, words(customers, 10))
 
-
-def _part(rng: np.random.Generator, count: int, price: Any) -> Sequence[Any]:
-    maker = rng.integers(1, 6, count)
-    return (
-        np.arange(1, count + 1),
-        [" ".join(words) for words in rng.choice(_COLOURS.split(), (count, 5)).tolist()],
-        [f"Manufacturer#{one}" for one in maker],
-        [f"Brand#{one}{two}" for one, two in zip(maker, rng.integers(1, 6, count), strict=True)],
-        rng.choice(_TYPES, count),
-        rng.integers(1, 51, count),
-        rng.choice(_CONTAINERS, count),
-        np.char.mod("%.2f", price),
-        _words(rng, count, 3),
-    )
-
-
-def _customer(rng: np.random.Generator, count: int) -> Sequence[Any]:
-    key, nation = np.arange(1, count + 1), rng.integers(0, 25, count)
-    name = [f"Customer#{number:09d}" for number in key]
-    balance, segment = _money(rng, -1000, 10_000, count), rng.choice(_SEGMENTS, count)
-    return (
-        key,
-        name,
-        _words(rng, count, 2),
-        nation,
-        _phones(rng, nation),
-        balance,
-        segment,
-        _words(rng, count, 10),
-    )
-
-
-def _orders(
-    rng: np.random.Generator, count: int, customers: int, stock: Any, seller: Any, price: Any
-) -> Iterable[tuple[str, Sequence[Any]]]:
-    """Orders and their items; a third of the customers orders nothing."""
-    key = np.arange(1, count + 1)
-    key = 32 * (key // 8) + key % 8 + 1  # as in TPC-H, a quarter of the numbers is used
+    # Orders and their items; a third of the customers orders nothing.
+    count = max(100, round(scale * 1_500_000))
+    key = 32 * (_keys(count) // 8) + _keys(count) % 8 + 1  # as in TPC-H, a quarter of the numbers is used
     buyer = rng.integers(1, customers + 1, count)
     buyer -= (buyer % 3 == 0) & (buyer > 1)
     date = _FIRST_DAY + rng.integers(0, int((_LAST_DAY - _FIRST_DAY).astype(int)), count)
     sizes = rng.integers(1, 8, count)
-    of, number = (
-        np.repeat(np.arange(count), sizes),
-        np.concatenate([np.arange(1, size + 1) for size in sizes]),
-    )
-    items = rng.integers(0, stock.size, of.size)
-    quantity = rng.integers(1, 51, of.size)
+    of, number = np.repeat(np.arange(count), sizes), np.concatenate([_keys(size) for size in sizes])
+    items, quantity = rng.integers(0, stock.size, of.size), rng.integers(1, 51, of.size)
     paid = quantity * price[stock[items] - 1]
     discount, tax = rng.integers(0, 11, of.size) / 100, rng.integers(0, 9, of.size) / 100
     shipped = date[of] + rng.integers(1, 122, of.size)
@@ -166,34 +122,23 @@ def _orders(
     waiting = np.bincount(of, weights=open_, minlength=count)
     status = np.select([waiting == 0, waiting == sizes], ["F", "O"], "P")
     total = np.bincount(of, weights=paid * (1 + tax) * (1 - discount), minlength=count)
-    clerk = [f"Clerk#{number:09d}" for number in rng.integers(1, max(2, count // 1500) + 1, count)]
-    urgency, no_priority, comment = (
-        rng.choice(_PRIORITIES, count),
-        np.zeros(count, dtype=int),
-        _words(rng, count, 7),
-    )
-    yield "orders", (key, buyer, status, _cents(total), date, urgency, clerk, no_priority, comment)
-    costs = quantity, _cents(paid), discount, tax
-    days = shipped, promised, received
-    instruction, mode = rng.choice(_INSTRUCTIONS, of.size), rng.choice(_MODES, of.size)
-    words, state = _words(rng, of.size, 4), np.where(open_, "O", "F")
-    item = key[of], stock[items], seller[items], number
-    yield "lineitem", (*item, *costs, returned, state, *days, instruction, mode, words)
+    clerk = np.char.mod("Clerk#%09d", rng.integers(1, max(2, count // 1500) + 1, count))
+    rest = rng.choice(_PRIORITIES, count), clerk, np.zeros(count, dtype=int), words(count, 7)
+    yield "orders", (key, buyer, status, _cents(total), date, *rest)
+
+    item = key[of], stock[items], seller[items], number, quantity, _cents(paid), discount, tax
+    state = returned, np.where(open_, "O", "F"), shipped, promised, received
+    delivery = rng.choice(_INSTRUCTIONS, of.size), rng.choice(_MODES, of.size), words(of.size, 4)
+    yield "lineitem", (*item, *state, *delivery)
 
 
-def _words(rng: np.random.Generator, count: int, length: int = 5) -> list[str]:
-    """Comments: they only make rows as wide as they are."""
-    return [" ".join(words) for words in rng.choice(_COLOURS.split(), (count, length)).tolist()]
+def _keys(count: int) -> Any:
+    return np.arange(1, count + 1)
+
+
+def _named(what: str, count: int) -> list[str]:
+    return [f"{what}#{number:09d}" for number in range(1, count + 1)]
 
 
 def _cents(amounts: Any) -> Any:
     return np.char.mod("%.2f", amounts)
-
-
-def _money(rng: np.random.Generator, least: int, most: int, count: int) -> Any:
-    return np.char.mod("%.2f", rng.integers(100 * least, 100 * most, count) / 100)
-
-
-def _phones(rng: np.random.Generator, nation: Any) -> list[str]:
-    digits = rng.integers((100, 100, 1000), (1000, 1000, 10_000), (len(nation), 3)).tolist()
-    return [f"{10 + country}-{a}-{b}-{c}" for country, (a, b, c) in zip(nation, digits, strict=True)]
