@@ -8,6 +8,7 @@ import numpy as np
 from dagsearch.problem import Problem
 from dagsearch.problems import Choices, Choose, FunctionProblem, Orders, Subsets
 from experiments.general.problems import Instance
+from experiments.general.problems.base import Sequential
 from experiments.general.spaces import AnySize, Order, Places, Repeated, Subset
 
 Row = Sequence[int]
@@ -45,25 +46,6 @@ def stated(instance: Instance, descends: bool = False) -> Problem:
 
 def _indicators(chosen: frozenset[int], n: int) -> list[int]:
     return [int(item in chosen) for item in range(n)]
-
-
-class Sequential:
-    """One choice after the other; a state is the tuple of the first ones."""
-
-    def __init__(self, actions: Callable[[Row], Sequence[int]], reward: Reward) -> None:
-        self._actions, self._reward = actions, reward
-
-    def root(self) -> tuple[int, ...]:
-        return ()
-
-    def actions(self, state: tuple[int, ...]) -> Sequence[int]:
-        return self._actions(state)
-
-    def step(self, state: tuple[int, ...], action: int) -> tuple[int, ...]:
-        return (*state, action)
-
-    def reward(self, leaf: tuple[int, ...]) -> float:
-        return self._reward(leaf)
 
 
 def conditional(space: Places, reward: Reward) -> Choices:

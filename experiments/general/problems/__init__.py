@@ -81,8 +81,8 @@ _ORDERED = (
 
 _NAMED = {task.name: task for task in (*_OWN, *_ORDERED)}
 _VARIANTS = (
-    as_class(_NAMED["layers"], networks.Network, kind=_CLASSES),
-    as_class(_NAMED["tumours"], networks.TumourPipeline, kind=_CLASSES),
+    as_class(_NAMED["layers"], networks.network, kind=_CLASSES),
+    as_class(_NAMED["tumours"], networks.tumour_pipeline, kind=_CLASSES),
     *(noisy(_NAMED[name], kind=_NOISE) for name in ("cover", "tardiness", "landscape")),
     *map(relabelled, _ORDERED),
 )

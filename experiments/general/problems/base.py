@@ -1,6 +1,6 @@
 """An instance of a problem, and its entry in the table of problems."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -14,6 +14,29 @@ Scores = Callable[[IntArray], FloatArray]
 """Scores of points, shape ``(m,)``, given one row per point; large is good."""
 OwnClass = Callable[[Callable[[Mapping[str, Any]], float]], Problem]
 """A class of the user's, given a function that scores named values."""
+
+
+State = tuple[Any, ...]
+"""The first choices, one after the other."""
+
+
+class Sequential:
+    """A class of the user's: one choice after the other; a state is the tuple of the first ones."""
+
+    def __init__(self, actions: Callable[[State], Sequence[Any]], reward: Callable[[State], float]) -> None:
+        self._actions, self._reward = actions, reward
+
+    def root(self) -> State:
+        return ()
+
+    def actions(self, state: State) -> Sequence[Any]:
+        return self._actions(state)
+
+    def step(self, state: State, action: Any) -> State:
+        return (*state, action)
+
+    def reward(self, leaf: State) -> float:
+        return self._reward(leaf)
 
 
 class Instance(NamedTuple):

@@ -6,11 +6,10 @@ from typing import Any
 import numpy as np
 
 from dagsearch._internal.typing import FloatArray, IntArray
-from experiments.general.problems.base import Instance
+from experiments.general.problems.base import Instance, Sequential, State
 from experiments.general.settings import TABLES, Setting, look_up, places
 
 Score = Callable[[Mapping[str, Any]], float]
-State = tuple[Hashable, ...]
 
 # Pipelines ---------------------------------------------------------------------------------------------
 
@@ -24,39 +23,26 @@ def tabulated(name: str) -> Callable[[int], Instance]:
     return make
 
 
-class Sequential:
-    """One answer after the other; a state is the tuple of the first ones."""
-
-    def __init__(self, score: Score) -> None:
-        self._score = score
-
-    def root(self) -> State:
-        return ()
-
-    def step(self, state: State, answer: Hashable) -> State:
-        return (*state, answer)
+_TUMOURS: Mapping[Hashable, Sequence[str]] = {
+    "linear": ("C",),
+    "svm": ("C", "gamma"),
+    "neighbours": ("k", "weights", "p"),
+    "tree": ("depth", "leaf"),
+    "boosting": ("depth", "rate", "rounds"),
+}
 
 
-class TumourPipeline(Sequential):
+def tumour_pipeline(score: Score) -> Sequential:
     """A pipeline for the table of tumours; a state is the tuple of scaler, model and its settings."""
 
-    SETTINGS: Mapping[Hashable, Sequence[str]] = {
-        "linear": ("C",),
-        "svm": ("C", "gamma"),
-        "neighbours": ("k", "weights", "p"),
-        "tree": ("depth", "leaf"),
-        "boosting": ("depth", "rate", "rounds"),
-    }
+    def names(state: State) -> Sequence[str]:
+        return ("scaler", "model", *(_TUMOURS[state[1]] if len(state) > 1 else ()))
 
-    def actions(self, state: State) -> Sequence[Hashable]:
-        names = self._names(state)
-        return TABLES["tumours"].settings[names[len(state)]].values if len(state) < len(names) else ()
+    def actions(state: State) -> Sequence[Hashable]:
+        every = names(state)
+        return TABLES["tumours"].settings[every[len(state)]].values if len(state) < len(every) else ()
 
-    def reward(self, leaf: State) -> float:
-        return self._score(dict(zip(self._names(leaf), leaf, strict=True)))
-
-    def _names(self, state: State) -> Sequence[str]:
-        return ("scaler", "model", *(self.SETTINGS[state[1]] if len(state) > 1 else ()))
+    return Sequential(actions, lambda leaf: score(dict(zip(names(leaf), leaf, strict=True))))
 
 
 # A network ---------------------------------------------------------------------------------------------
@@ -127,11 +113,11 @@ def layers(number: int) -> Instance:
     return Instance(places(LAYERS), scores)
 
 
-class Network(Sequential):
+def network(score: Score) -> Sequential:
     """Layer after layer until "stop", then optimiser, momentum and rate; a state is the tuple of answers."""
 
-    def actions(self, state: State) -> Sequence[Hashable]:
-        made, waiting = self._read(state)
+    def actions(state: State) -> Sequence[Hashable]:
+        made, waiting = _read(state)
         if waiting:
             return WIDTHS
         if "layers" not in made:
@@ -143,25 +129,25 @@ class Network(Sequential):
             return MOMENTA
         return RATES if "rate" not in made else ()
 
-    def reward(self, leaf: State) -> float:
-        return self._score(self._read(leaf)[0])
+    return Sequential(actions, lambda leaf: score(_read(leaf)[0]))
 
-    def _read(self, state: State) -> tuple[dict[str, Any], bool]:
-        """What the answers say, and whether a layer waits for its width."""
-        made: dict[str, Any] = {}
-        layer, waiting, answers = 0, False, iter(state)
-        for answer in answers:
-            if waiting:
-                made[f"width {layer}"], waiting = answer, False
-            elif answer == "stop":
-                made["layers"] = layer
-                break
-            else:
-                layer += 1
-                made[f"type {layer}"], waiting = answer, answer in WIDE
-            if layer == MOST and not waiting:
-                made["layers"] = layer
-                break
-        head = list(answers)
-        names = ("optimiser", "momentum", "rate") if head[:1] == ["sgd"] else ("optimiser", "rate")
-        return made | dict(zip(names, head, strict=False)), waiting
+
+def _read(state: State) -> tuple[dict[str, Any], bool]:
+    """What the answers say, and whether a layer waits for its width."""
+    made: dict[str, Any] = {}
+    layer, waiting, answers = 0, False, iter(state)
+    for answer in answers:
+        if waiting:
+            made[f"width {layer}"], waiting = answer, False
+        elif answer == "stop":
+            made["layers"] = layer
+            break
+        else:
+            layer += 1
+            made[f"type {layer}"], waiting = answer, answer in WIDE
+        if layer == MOST and not waiting:
+            made["layers"] = layer
+            break
+    head = list(answers)
+    names = ("optimiser", "momentum", "rate") if head[:1] == ["sgd"] else ("optimiser", "rate")
+    return made | dict(zip(names, head, strict=False)), waiting
