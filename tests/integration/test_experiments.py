@@ -244,10 +244,8 @@ def test_training_learns_and_weights_survive_a_file(small_mnist, tmp_path):
 def test_bad_weights_and_devices_are_named(small_mnist, tmp_path, capsys):
     np.savez(tmp_path / "wrong.npz", a=np.zeros(3))
     (tmp_path / "empty.npz").write_bytes(b"")
-    (tmp_path / "cut.npz").write_bytes((tmp_path / "wrong.npz").read_bytes()[:100])
-    np.save(tmp_path / "array.npy", np.zeros(3))
     arguments = ["reproduce", "mnist", "--quick", "--data", str(small_mnist), "--out", str(tmp_path)]
-    for name in ("wrong.npz", "empty.npz", "cut.npz", "array.npy", "missing.npz"):
+    for name in ("wrong.npz", "empty.npz", "missing.npz"):
         assert main([*arguments, "--weights", str(tmp_path / name)]) == 1
         assert "does not hold the network's weights" in capsys.readouterr().err
     if not convnet.on_device().cuda.is_available():

@@ -391,27 +391,6 @@ def test_a_method_that_cannot_be_imported_is_not_left_out_silently(monkeypatch):
 # Runs and what they say ------------------------------------------------------------------------------
 
 
-def regrets(rows):
-    return [row for row in rows if not row.setting.endswith("own ms")]
-
-
-def test_results_do_not_depend_on_the_number_of_workers():
-    one, two = (
-        SUITE.run(
-            methods=[OURS, "hill climbing"],
-            problems=["cell", "tour"],
-            seeds=2,
-            quick=True,
-            jobs=jobs,
-            progress=False,
-        )
-        for jobs in (1, 2)
-    )
-    assert regrets(one.rows) == regrets(two.rows)
-    assert one.settings == two.settings
-    assert set(one.figures) == {"general", "front"}
-
-
 def made_rows():
     """Two runs of three methods on two problems and a relabelled one."""
     ends = {

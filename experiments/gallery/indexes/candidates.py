@@ -72,30 +72,20 @@ def _used_words(query: str) -> set[str]:
 
 
 def _columns(connection: psycopg.Connection[Any]) -> dict[str, list[str]]:
-    """The columns of every table of the search path, in their order."""
-    rows = connection.execute(
-        "SELECT c.relname, a.attname FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid "
-        "WHERE c.relkind IN ('r', 'p', 'm') AND a.attnum > 0 AND NOT a.attisdropped "
-        "AND pg_table_is_visible(c.oid) AND c.relnamespace <> 'pg_catalog'::regnamespace "
-        "ORDER BY c.relname, a.attnum"
-    )
+    """The columns of every table, in their order."""
     found: dict[str, list[str]] = {}
-    for table, column in rows:
+    for table, column in connection.execute(
+        "SELECT table_name, column_name FROM information_schema.columns WHERE table_schema = 'public' "
+        "ORDER BY table_name, ordinal_position"
+    ):
         found.setdefault(table, []).append(column)
     return found
 
 
 def _existing(connection: psycopg.Connection[Any]) -> list[Index]:
-    """The indexes that there are, without expressions and partial ones."""
-    rows = connection.execute(
-        "SELECT c.relname, array_agg(a.attname ORDER BY k.place) FROM pg_index i "
-        "JOIN pg_class c ON c.oid = i.indrelid "
-        "JOIN unnest(i.indkey::int2[]) WITH ORDINALITY k (number, place) ON true "
-        "JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = k.number "
-        "WHERE i.indexprs IS NULL AND i.indpred IS NULL AND pg_table_is_visible(c.oid) "
-        "GROUP BY i.indexrelid, c.relname"
-    )
-    return [Index(table, tuple(columns)) for table, columns in rows]
+    """The indexes that there are: those of primary keys."""
+    rows = connection.execute("SELECT tablename, indexdef FROM pg_indexes WHERE schemaname = 'public'")
+    return [Index(table, tuple(made.partition("(")[2].rstrip(")").split(", "))) for table, made in rows]
 
 
 def _provided(index: Index, existing: Sequence[Index]) -> bool:
