@@ -62,7 +62,6 @@ KEYS = {
     "features",
     "comparisons",
     "history",
-    "runners_up",
     "notes",
     "warnings",
 }
@@ -521,7 +520,6 @@ def test_failed_subsets_are_told_and_avoided(value, monkeypatch):
     assert not fitted.support_[6]
     assert fitted.best_score_ == np.nanmax(fitted.history_["mean_test_score"])
     assert fitted.history_["rank_test_score"][failed].min() > (~failed).sum() - 1
-    assert all(6 not in other["features"] for other in fitted.runners_up_)
     report = fitted.report().to_dict()
     assert report["result"]["failed"] == failed.sum()
     assert "could not be scored" in report["warnings"][0]
@@ -622,10 +620,6 @@ def test_beliefs_are_sound(usual):
     assert np.all(usual.importance_intervals_[:, 1] >= worth)
     assert sorted(usual.ranking_) == [1, 2, 3, 4, 5, 6]
     assert np.all(np.diff(worth[np.argsort(usual.ranking_)]) <= 0.0)
-    scores = [other["score"] for other in usual.runners_up_]
-    others = [s for s in usual.history_["mean_test_score"] if s != usual.best_score_]
-    assert scores == sorted(others)[:-6:-1]
-    assert all(other["interval"][0] < other["interval"][1] for other in usual.runners_up_)
 
 
 def test_every_score_comes_with_its_own_noise(monkeypatch):

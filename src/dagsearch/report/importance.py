@@ -19,7 +19,8 @@ of predicted leaves give the best value with and without each part, sample by sa
 If there are scores on cross-validation folds, the noise is learnt from them. It has the same three
 components, because a part has another effect on other rows, and all leaves that have it change together.
 Independent noise would average out over many leaves, and near-ties would look certain. Samples contain the
-noise of a new split, so they show what that split would choose. Without folds the noise is independent, with
+noise of a new split, so they show what that split would choose; every part has a small cost, because the
+selector takes the smallest of equal subsets. Without folds the noise is independent, with
 the variance of repeated evaluations.
 """
 
@@ -39,6 +40,8 @@ _LOG_MEAN, _LOG_DEVIATION = -1.4, 2.0
 # Variance of the mean reward, and least variance of a leaf's own part, in the same units.
 _OFFSET, _LEAST = 10.0, 1e-6
 _TAILS = (0.05, 0.95)
+# What each part costs, in deviations of a new split's noise: the smallest of nearly equal subsets is chosen.
+_COST = 0.1
 
 
 class Importance(NamedTuple):
@@ -93,8 +96,11 @@ def importances(
     process = _Process(has, y[kept], noise[kept], None if folds is None else folds[kept] / unit)
     others = np.zeros((0, has.shape[1]), dtype=bool) if neighbours is None else neighbours
     others = others[_kept(others, process.means(others), _PREDICTED)]
+    leaves = np.vstack([has, others])
     values = process.samples(others, np.random.default_rng(0))
-    return [_importance(values, column, unit) for column in np.vstack([has, others]).T]
+    if folds is not None:
+        values -= _COST * process.split_deviation() * leaves.sum(axis=1, keepdims=True)
+    return [_importance(values, column, unit) for column in leaves.T]
 
 
 def _importance(values: FloatArray, part: BoolArray, unit: float) -> Importance:
@@ -169,6 +175,10 @@ class _Process:
         """Covariance of the noise that another split has."""
         shared = np.tensordot(self._split[:2], self._kernels(rows, rows), axes=1)
         return np.asarray(shared + self._split[2] * np.eye(len(rows)))
+
+    def split_deviation(self) -> float:
+        """Standard deviation of the noise that another split has, over the evaluated leaves."""
+        return float(np.sqrt(np.trace(self._of_another_split(self._has)) / len(self._y)))
 
     def means(self, leaves: BoolArray) -> FloatArray:
         """Expected values of leaves that were not evaluated."""

@@ -69,7 +69,7 @@ function sections() {
   const own = (make, when = true) => (found && when ? make(found) : null);
   return [headline(run), content.runs.length > 1 ? comparisonSection() : null, own(warningsSection, found?.warnings.length),
     content.live?.steer ? steerSection(run) : null, progressSection(run), calibrationSection(run), effectsSection(run), pathSection(run), gainSection(run),
-    own(sizesSection, found?.by_size.length), own(codeSection, found?.code), own(runnersUpSection),
+    own(sizesSection, found?.by_size.length), own(codeSection, found?.code),
     own(comparisonsSection, found?.comparisons.length), pendingSection(run), evaluationsSection(run), own(settingsSection)].filter(known);
 }
 

@@ -10,15 +10,6 @@ function simplerChoice({ result }) {
 
 const warningsSection = ({ warnings }) => section("warnings", warnings.length > 1 ? "Warnings" : "Warning", null, list(null, warnings));
 
-function runnersUpSection({ result, runners_up: others }) {
-  const own = { features: result.features, score: result.score, interval: result.score_interval };
-  const text = alike([own, ...others].flatMap((one) => [one.score, ...(one.interval ?? [])]));
-  const parts = (names) => names.map((name) => html("span", { class: result.features.includes(name) ? "part" : "part plus" }, name));
-  const heads = [{ name: "Rank" }, { name: "Score", kind: "figure" }, { name: "Expected (90% CI)", kind: "figure" }, { name: "Subset", kind: "long" }];
-  return section("leaves", "Runners-up", "The chosen subset comes first; what differs from it is marked.",
-    table(heads, [own, ...others].map((one, i) => [String(i + 1), text(one.score), range(one.interval, text), parts(one.features)]), { label: "Runners-up", class: "cards" }));
-}
-
 function sizesSection({ by_size: sizes, result }) {
   const reach = (entry) => entry.error ?? 0;
   const size = (entry) => entry.features.length;

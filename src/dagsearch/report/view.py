@@ -52,11 +52,13 @@ class RunView:
         Name of the search, such as that of its file.
     record : Record
         What has happened so far.
+    effects : list of Effect, optional
+        Importances of parts, the largest first; by default they are computed from the record.
     """
 
-    def __init__(self, name: str, record: Record) -> None:
+    def __init__(self, name: str, record: Record, effects: list[Effect] | None = None) -> None:
         self.name, self.record = name, record
-        self._effects, self._used = list[Effect](), 0
+        self._effects, self._used = effects or [], 0.0 if effects is None else math.inf
 
     def view(self, now: float | None = None, running: bool = False) -> dict[str, Any]:
         """What the page shows.

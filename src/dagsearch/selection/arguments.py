@@ -19,9 +19,7 @@ from sklearn.utils import Bunch, _safe_indexing, check_array, get_tags, indexabl
 from sklearn.utils.metadata_routing import process_routing
 from sklearn.utils.validation import validate_data
 
-from dagsearch._internal.checks import LARGEST_WHOLE, is_budget
 from dagsearch._internal.hints import did_you_mean
-from dagsearch._internal.texts import shown
 from dagsearch.covariances import Covariance, Relevance, SetKernel, correlation
 from dagsearch.selection.columns import ColumnSubsets
 from dagsearch.selection.rankings import Rankings, candidates, numeric_table
@@ -47,17 +45,14 @@ class Features:
         """Names of columns, or their numbers if they have no names."""
         return tuple(int(column) if self.names is None else self.names[column] for column in columns)
 
-    def text(self, columns: Iterable[int]) -> str:
-        """Names of the columns of one choice, as text."""
-        return " + ".join(map(str, self.labels(columns)))
+    def texts(self, columns: Iterable[int]) -> list[str]:
+        """The same as text."""
+        return list(map(str, self.labels(columns)))
 
     def columns(self, argument: str, given: Any) -> list[int]:
         """Column numbers of features that an argument gives by number, name or mask."""
-        if given is None:
-            return []
-        if isinstance(given, (str, Integral)):
-            given = [given]
-        listed = as_list(argument, given, "features")
+        given = [given] if isinstance(given, (str, Integral)) else given
+        listed = _listed(argument, given, "features")
         if listed and all(isinstance(feature, (bool, np.bool_)) for feature in listed):
             if len(listed) != self.count:
                 raise ValueError(
@@ -67,59 +62,22 @@ class Features:
         return [self._column(argument, feature) for feature in listed]
 
     def _column(self, argument: str, feature: Any) -> int:
-        if isinstance(feature, Integral):
-            if not 0 <= int(feature) < self.count:
-                raise ValueError(
-                    f"{argument}: there is no feature {feature}: features are numbered 0 to {self.count - 1}"
-                )
-            return int(feature)
-        names = [] if self.names is None else list(self.names)
-        if str(feature) not in names:
-            hint = did_you_mean(str(feature), names)
-            advice = f"; {hint}" if hint else "" if names else ": X has no column names"
-            raise ValueError(f"{argument}: there is no feature {feature!r}{advice}")
-        return names.index(str(feature))
-
-    def banned(self, excluded: Sequence[int], grouped: Sequence[Sequence[int]]) -> set[int]:
-        """Columns that cannot be chosen, because they or a column of their group are excluded."""
-        return {*excluded, *(column for group in grouped if set(group) & set(excluded) for column in group)}
-
-    def count_allowed(self, forbidden: Any, groups: Any) -> int:
-        """Number of features that are not forbidden, by themselves or by their group."""
-        grouped = [self.columns("groups", group) for group in ([] if groups is None else groups)]
-        return self.count - len(self.banned(self.columns("forbidden", forbidden), grouped))
-
-    def check_overlaps(
-        self, required: Sequence[int], excluded: Sequence[int], grouped: Sequence[Sequence[int]]
-    ) -> None:
-        """Refuse columns in two groups, and columns that are both fixed and forbidden."""
-        counts = Counter(column for group in grouped for column in set(group))
-        shared = [column for column, count in counts.items() if count > 1]
-        if shared:
-            raise ValueError(f"groups must not overlap, but two of them contain {self.labels(shared)[0]!r}")
-        whole = {column: group for group in grouped for column in group}
-        banned = self.banned(excluded, grouped)
-        both = [column for column in required if banned & set(whole.get(column, [column]))]
-        if both:
-            raise ValueError(
-                f"{self.labels(both)[0]!r} is both fixed and forbidden, directly or by its group"
-            )
+        known = range(self.count) if isinstance(feature, Integral) else list(self.names or ())
+        key = int(feature) if isinstance(feature, Integral) else str(feature)
+        if key in known:
+            return known.index(key)  # type: ignore[arg-type]
+        advice = f": features are numbered 0 to {self.count - 1}"
+        if not isinstance(feature, Integral):
+            hint = did_you_mean(str(feature), known)  # type: ignore[arg-type]
+            advice = f"; {hint}" if hint else "" if known else ": X has no column names"
+        raise ValueError(f"{argument}: there is no feature {feature!r}{advice}")
 
 
-def as_list(argument: str, given: Any, entries: str) -> list[Any]:
-    """The entries of an iterable that is not text."""
-    if isinstance(given, (str, bytes)) or not isinstance(given, Iterable):
+def _listed(argument: str, given: Any, entries: str) -> list[Any]:
+    """The entries of an iterable that is not text; none of ``None``."""
+    if given is not None and (isinstance(given, (str, bytes)) or not isinstance(given, Iterable)):
         raise ValueError(f"{argument} must be a sequence of {entries}, got {given!r}")
-    return list(given)
-
-
-def checked_budget(budget: Any) -> int:
-    """The number of subsets to score."""
-    if not is_budget(budget):
-        raise ValueError(
-            f"budget must be a positive whole number of subsets, at most {LARGEST_WHOLE}, got {shown(budget)}"
-        )
-    return int(budget)
+    return [] if given is None else list(given)
 
 
 def subset_problem(
@@ -134,38 +92,35 @@ def subset_problem(
 
     With more than 1,000 features to choose from, only the most relevant ones can be chosen.
     """
-    required, excluded = features.columns("fixed", fixed), features.columns("forbidden", forbidden)
-    listed = [] if groups is None else as_list("groups", groups, "groups")
-    grouped = [features.columns("groups", as_list("groups", group, "groups")) for group in listed]
-    features.check_overlaps(required, excluded, grouped)
-    # A group is one choice: its first column represents all its columns.
-    choice_of = {column: group[0] for group in grouped for column in group}
-    held = {choice_of.get(column, column) for column in required}
-    banned = {choice_of.get(column, column) for column in excluded}
-    choices = {choice_of.get(column, column) for column in range(features.count)} - banned
+    listed = [_listed("groups", group, "groups") for group in _listed("groups", groups, "groups")]
+    grouped = [set(features.columns("groups", group)) for group in listed]
+    counts = Counter(column for group in grouped for column in group)
+    shared = [column for column, count in counts.items() if count > 1]
+    if shared:
+        raise ValueError(f"groups must not overlap, but two of them contain {features.labels(shared)[0]!r}")
+    # A group is one choice, as a column without a group is.
+    whole = {column: tuple(sorted(group)) for group in grouped for column in group}
+    held, banned = (
+        {whole.get(column, (column,)) for column in features.columns(argument, given)}
+        for argument, given in (("fixed", fixed), ("forbidden", forbidden))
+    )
+    if both := held & banned:
+        label = features.labels(min(both))[0]
+        raise ValueError(f"{label!r} is both fixed and forbidden, directly or by its group")
+    choices = {whole.get(column, (column,)) for column in range(features.count)} - banned
     if not choices:
         raise ValueError("forbidden: no feature is left to choose; forbid fewer")
     least, most = _size_range(n_features_to_select, len(choices), len(held))
+    free, allowed = choices - held, sum(map(len, choices))
     if rankings is not None and len(choices) > max(MOST_CANDIDATES, most):
         left = max(MOST_CANDIDATES, most) - len(held)
-        choices = held | candidates(rankings, sorted(choices - held), left)
-    members = {group[0]: group for group in grouped}
-    free, fixed_ones = (
-        [members.get(column, [column]) for column in sorted(some)] for some in (choices - held, held)
-    )
-    return ColumnSubsets(features.count, least, most, free, fixed_ones)
+        relevant = candidates(rankings, sorted(one[0] for one in free), left)
+        free = {one for one in free if one[0] in relevant}
+    return ColumnSubsets(features.count, least, most, sorted(free), sorted(held), allowed)
 
 
 class SizeWarning(UserWarning):
     """There are no more features than are to be selected."""
-
-
-def size_warning(wanted: str, least: int, most: int, choices: int) -> str | None:
-    """What is said if there are no more features than are ``wanted``; ``None`` if there are."""
-    if most < choices or (least < most == choices) or most == choices == 1:
-        return None
-    selected = "all of them are selected" if least >= choices else f"at most {choices} are selected"
-    return f"{wanted}, but there are {choices} features to choose from: {selected}"
 
 
 def _size_range(wanted: Any, choices: int, held: int) -> tuple[int, int]:
@@ -177,9 +132,10 @@ def _size_range(wanted: Any, choices: int, held: int) -> tuple[int, int]:
     least, most = _wanted_sizes(wanted, choices)
     if not 1 <= least <= most:
         raise ValueError(f"n_features_to_select must be at least 1, and ascending, got {wanted!r}")
-    too_many = size_warning(f"n_features_to_select={wanted!r}", least, most, choices)
-    if too_many is not None:
-        warnings.warn(too_many, SizeWarning, stacklevel=5)  # points to the call of fit
+    if most > choices or 1 < least == choices:
+        selected = "all of them are selected" if least >= choices else f"at most {choices} are selected"
+        message = f"n_features_to_select={wanted!r}, but there are {choices} features to choose from"
+        warnings.warn(f"{message}: {selected}", SizeWarning, stacklevel=5)  # points to the call of fit
         least, most = min(least, choices), choices
     if most < held:
         raise ValueError(f"n_features_to_select={wanted!r}, but {held} are fixed: select more, or fix fewer")
@@ -187,16 +143,11 @@ def _size_range(wanted: Any, choices: int, held: int) -> tuple[int, int]:
 
 
 def _wanted_sizes(wanted: Any, choices: int) -> tuple[int, int]:
-    if isinstance(wanted, Integral) and not isinstance(wanted, bool):
-        return int(wanted), int(wanted)
-    if isinstance(wanted, Real) and 0.0 < float(wanted) < 1.0:
-        return (max(1, int(choices * float(wanted))),) * 2
-    if (
-        isinstance(wanted, (tuple, list))
-        and len(wanted) == 2
-        and all(isinstance(size, Integral) for size in wanted)
-    ):
-        return int(wanted[0]), int(wanted[1])
+    if isinstance(wanted, Real) and not isinstance(wanted, Integral) and 0.0 < float(wanted) < 1.0:
+        wanted = max(1, int(choices * float(wanted)))
+    sizes = wanted if isinstance(wanted, (tuple, list)) else (wanted, wanted)
+    if len(sizes) == 2 and all(isinstance(size, Integral) and not isinstance(size, bool) for size in sizes):
+        return int(sizes[0]), int(sizes[1])
     raise ValueError(
         "n_features_to_select must be a whole number, a fraction between 0 and 1, a pair (least, most), "
         f"'auto' or None, got {wanted!r}"
@@ -223,28 +174,22 @@ def validated_data(selector: Any, data: Any, target: Any) -> tuple[Any, Any]:
 
     A data frame is returned unchanged. The selector gets ``n_features_in_`` and ``feature_names_in_``.
     """
-    data = _validated_features(selector, data)
-    _, target = indexable(data, target)
-    if target is None and get_tags(selector).target_tags.required:
-        name = type(selector).__name__
-        raise ValueError(f"This {name} estimator requires y to be passed, but the target y is None.")
-    return data, target
-
-
-def _validated_features(selector: Any, data: Any) -> Any:
+    tags = get_tags(selector)
     if hasattr(data, "iloc") and data.ndim == 2:
         validate_data(selector, data, skip_check_array=True)
         if len(data) == 0 or data.shape[1] == 0:
             raise ValueError(f"Found array with {len(data)} sample(s) and {data.shape[1]} feature(s).")
-        return data
-    allow_nan = get_tags(selector).input_tags.allow_nan
-    checked = validate_data(
-        selector, data, accept_sparse="csc", dtype=None, ensure_all_finite=not allow_nan, ensure_min_samples=2
-    )
-    if checked.dtype == object:
-        with suppress(ValueError):  # the estimator may accept text, but no other objects
-            check_array(checked, ensure_all_finite=False)
-    return checked
+    else:
+        finite = {"ensure_all_finite": not tags.input_tags.allow_nan, "ensure_min_samples": 2}
+        data = validate_data(selector, data, accept_sparse="csc", dtype=None, **finite)
+        if data.dtype == object:
+            with suppress(ValueError):  # the estimator may accept text, but no other objects
+                check_array(data, ensure_all_finite=False)
+    _, target = indexable(data, target)
+    if target is None and tags.target_tags.required:
+        name = type(selector).__name__
+        raise ValueError(f"This {name} estimator requires y to be passed, but the target y is None.")
+    return data, target
 
 
 def fold_splits(cv: Any, estimator: Any, data: Any, target: Any, params: Mapping[str, Any]) -> list[Any]:
@@ -292,23 +237,18 @@ def routed_metadata(selector: Any, scorer: Any, params: Mapping[str, Any]) -> Bu
 
 
 def weight_params(estimator: Any, scorer: Any, weights: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Parameters for fitting and for scoring with weights of the rows; none without weights."""
+    """Parameters for fitting and for scoring with weights of the rows; none without weights.
+
+    They are for the last step of a pipeline, and for the scorer if it accepts them.
+    """
     if weights is None:
         return {}, {}
-    score = {"sample_weight": weights} if _accepts_weights(scorer) else {}
-    return {f"{last_step(estimator)}sample_weight": weights}, score
-
-
-def last_step(estimator: Any) -> str:
-    """What the parameters of the step that is fitted with weights begin with."""
     prefix = ""
     while isinstance(estimator, Pipeline):
         name, estimator = estimator.steps[-1]
         prefix += f"{name}__"
-    return prefix
-
-
-def _accepts_weights(scorer: Any) -> bool:
     if hasattr(scorer, "_accept_sample_weight"):  # since scikit-learn 1.7
-        return bool(scorer._accept_sample_weight())
-    return "sample_weight" in signature(getattr(scorer, "_score_func", scorer)).parameters
+        accepts = scorer._accept_sample_weight()
+    else:
+        accepts = "sample_weight" in signature(getattr(scorer, "_score_func", scorer)).parameters
+    return {f"{prefix}sample_weight": weights}, {"sample_weight": weights} if accepts else {}

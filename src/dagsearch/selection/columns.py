@@ -18,6 +18,8 @@ class ColumnSubsets:
         The columns of each choice that is neither fixed nor forbidden.
     fixed : sequence of sets of int
         The columns of each choice that belongs to all subsets.
+    allowed : int, optional
+        Number of columns that are not forbidden; by default all.
     """
 
     def __init__(
@@ -27,6 +29,7 @@ class ColumnSubsets:
         most: int,
         choices: Iterable[Iterable[int]],
         fixed: Sequence[Iterable[int]] = (),
+        allowed: int | None = None,
     ) -> None:
         members = [tuple(sorted(set(one))) for one in choices]
         held = frozenset[int]().union(*fixed)
@@ -35,6 +38,8 @@ class ColumnSubsets:
             members, held, sizes = [tuple(sorted(held))], frozenset(), (1, 1)
         self.columns = count
         """Number of columns of the table."""
+        self.allowed = count if allowed is None else allowed
+        """Number of columns that are not forbidden."""
         self.choices = {one[0]: one for one in members}
         """The columns of each free choice, which is named by its first column."""
         self.fixed = held

@@ -33,7 +33,7 @@ cannot be made."""
 
 
 class Estimate(NamedTuple):
-    """The score of the chosen subset on new rows."""
+    """The score of a subset on new rows."""
 
     score: float
     """The expected score."""
@@ -44,19 +44,7 @@ class Estimate(NamedTuple):
 
 
 def estimate(score: float, deviation: float, optimism: float | None, bounds: tuple[float, float]) -> Estimate:
-    """The expected score on new data, from a cross-validated one.
-
-    Parameters
-    ----------
-    score : float
-        The cross-validated score.
-    deviation : float
-        Its standard deviation; see :func:`score_deviation`.
-    optimism : float or None
-        By how much it is too high, if known.
-    bounds : tuple of (float, float)
-        Smallest and largest value of a score.
-    """
+    """The expected score, from a cross-validated one with a :func:`score_deviation` and an optimism."""
     expected = score - (optimism or 0.0)
     return Estimate(expected, score_interval(expected, deviation, bounds), optimism)
 
@@ -99,21 +87,8 @@ def optimism_of_rankings(
 ) -> Repeated | None:
     """By how much scores of what rankings suggest are too high, because rankings have seen all rows.
 
-    Parameters
-    ----------
-    score : SubsetScorer
-        Scores subsets on the folds of the search.
-    suggest : callable
-        What rankings suggest that see some rows.
-    scored : mapping
-        Scores on all folds by subset.
-    n_jobs : int or None
-        Number of folds at a time.
-
-    Returns
-    -------
-    Repeated or None
-        ``None`` with fewer than three folds, or without a target that rankings could look at.
+    ``scored`` are scores on all folds by subset. ``None`` with fewer than three folds, or without a target
+    that rankings could look at.
     """
     suggested = suggest(np.arange(score.rows))
     if suggested is None or score.folds < 3:
@@ -139,25 +114,15 @@ def optimism_of_rankings(
     return Repeated(optimism, sum(fits for _, fits in repeated))
 
 
-def score_deviation(
-    scores: FloatArray, others: FloatArray | None, rows: int, bounds: tuple[float, float]
-) -> float:
+def score_deviation(scores: FloatArray, others: FloatArray, rows: int, bounds: tuple[float, float]) -> float:
     """Standard deviation of a mean over folds, as an estimate of the score on new rows.
 
-    Parameters
-    ----------
-    scores : ndarray of shape (n_folds,)
-        The scores.
-    others : ndarray of shape (n_subsets, n_folds) or None
-        Scores of other subsets. Few folds agree by accident, so that half of the variance between folds is
-        the median over these subsets.
-    rows : int
-        Number of rows that test; a score cannot be known better than they allow.
-    bounds : tuple of (float, float)
-        Smallest and largest value of a score.
+    Few folds agree by accident, so half of the variance between folds is the median over ``others``: other
+    subsets, of shape ``(n_subsets, n_folds)``. The score cannot be known better than the number of ``rows``
+    that test it allows.
     """
     error = standard_error(scores)
-    if others is not None and len(others) and len(scores) > 1:
+    if len(others) and len(scores) > 1:
         typical = float(np.median([standard_error(other) for other in others]))
         error = float(np.sqrt((error**2 + typical**2) / 2.0))
     return max(error, least_deviation(float(scores.mean()), rows, bounds))

@@ -14,7 +14,6 @@ from dagsearch.selection.scoring import Scored
 
 # Best subsets whose neighbours are predicted, and largest number of neighbours of each.
 _BEST, _NEIGHBOURS = 15, 300
-_MAX_RUNNERS_UP = 5
 
 
 def findings_of(run: SelectionRun, features: Features) -> dict[str, Any]:
@@ -32,7 +31,6 @@ def findings_of(run: SelectionRun, features: Features) -> dict[str, Any]:
     searched, notes = sum(map(len, run.problem.choices.values())), list[str]()
     if features.count > MOST_CANDIDATES >= searched:
         notes = [f"only the {searched:,} most relevant of {features.count:,} features were searched"]
-    others = sorted((one for one in scored if one is not chosen), key=lambda one: -one.mean)
     return {
         "search_": run.search,
         "stopped_": run.stopped,
@@ -52,14 +50,6 @@ def findings_of(run: SelectionRun, features: Features) -> dict[str, Any]:
         else {"features": features.labels(simpler.columns), "score": simpler.mean},
         "notes_": notes,
         "history_": history(list(run.scored.values()), features),
-        "runners_up_": [
-            {
-                "features": features.labels(one.columns),
-                "score": one.mean,
-                "interval": run.estimate(one).interval,
-            }
-            for one in others[:_MAX_RUNNERS_UP]
-        ],
     }
 
 

@@ -4,14 +4,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from dagsearch.report import html
-from dagsearch.report.parts import Shown, leaf_parts, parts_of
-from dagsearch.report.paths import path_to
+from dagsearch.report.importance import Importance
+from dagsearch.report.parts import Part
 from dagsearch.report.view import SELECTION_WORDS, RunView
 from dagsearch.results import Gaussian
 from dagsearch.storage.record import Failure, Observation, Record
-
-# What the page has elsewhere, or computes from the history.
-_ELSEWHERE = ("history",)
 
 
 def html_page(report: Mapping[str, Any]) -> str:
@@ -37,8 +34,16 @@ def fragment(report: Mapping[str, Any]) -> str:
 def selection_view(report: Mapping[str, Any]) -> dict[str, Any]:
     """What the page shows of a report: as of any search, and under ``"selection"`` what only this one has."""
     result, settings = report["result"], report["settings"]
-    record = _record(report)
-    view = RunView("Feature selection", record).view()
+    effects = [
+        (
+            Part("", one["name"]),
+            Importance(one["worth"], one["low"], one["high"], one["inclusion"]),
+            one["evaluated_in"],
+        )
+        for one in report["features"]
+        if one["worth"] is not None
+    ]
+    view = RunView("Feature selection", _record(report), effects).view()
     data = " → ".join(str(settings[name]) for name in ("data", "target") if settings.get(name) is not None)
     return {
         **view,
@@ -49,21 +54,16 @@ def selection_view(report: Mapping[str, Any]) -> dict[str, Any]:
         "words": {**SELECTION_WORDS, "best": "chosen subset"},
         "tiles": _tiles(report),
         "bounds": result["bounds"],
-        "best": result["score"],
-        "best_leaf": result["features"],
-        "state": "ended",
-        "path": _path(report, record),
-        "effects": None if result["signal"] is False else _effects(report),
-        "dagsearch": report["dagsearch"],
+        "effects": None if result["signal"] is False else view["effects"],
         "evaluations": result["evaluations"],
-        "selection": {name: value for name, value in report.items() if name not in _ELSEWHERE},
+        "selection": {name: value for name, value in report.items() if name != "history"},
     }
 
 
 def _record(report: Mapping[str, Any]) -> Record:
     """What ``result.json`` tells: scores and failures."""
     record, result = Record(), report["result"]
-    record.form, record.settled = "set", result["stopped"] == "exhausted"
+    record.form, record.version, record.settled = "set", report["dagsearch"], result["stopped"] == "exhausted"
     if result["bounds"][1] is not None:
         record.largest = result["bounds"][1]
     for entry in report["history"]:
@@ -74,6 +74,7 @@ def _record(report: Mapping[str, Any]) -> Record:
         predicted = entry.get("predicted")
         belief = None if predicted is None else Gaussian(predicted[0], predicted[1] ** 2)
         record.add_told(Observation(leaf, None, entry["score"], entry["seconds"], belief))
+    record.best = next(place for place, one in enumerate(record.told) if one.leaf == result["features"])
     return record
 
 
@@ -81,31 +82,6 @@ def _point(entry: Mapping[str, Any]) -> dict[str, Any]:
     """A point of the curve, by number of the subset: failures count, too."""
     names = ("step", "best", "deviation", "seconds", "predicted")
     return {"reward": entry["score"], "leaf": entry["features"], **{name: entry[name] for name in names}}
-
-
-def _effects(report: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The features in order of their importance."""
-    return [
-        {
-            "label": feature["name"],
-            "worth": feature["worth"],
-            "low": feature["low"],
-            "high": feature["high"],
-            "probability": feature["inclusion"],
-            "count": feature["evaluated_in"],
-            "chosen": feature["selected"],
-        }
-        for feature in report["features"]
-        if feature["worth"] is not None
-    ]
-
-
-def _path(report: Mapping[str, Any], record: Record) -> list[dict[str, Any]]:
-    """The chosen features, the most important first, with what was scored instead of each."""
-    rank = {feature["name"]: place for place, feature in enumerate(report["features"])}
-    names = sorted(report["result"]["features"], key=lambda name: rank.get(name, len(rank)))
-    told = [Shown(parts_of(one, record), one.reward) for one in record.told]
-    return path_to(told, leaf_parts(names, "set"), 1.0)
 
 
 _STOPS = {

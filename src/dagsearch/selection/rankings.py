@@ -55,21 +55,9 @@ def rows_that_count(rows: int, fit_params: Mapping[str, Any]) -> IntArray:
 
 
 def ranked(data: Any, target: Any, classification: bool) -> Rankings | None:
-    """Rank the columns by relevance for the target.
+    """Rank the columns by relevance for the target; ``None`` without one that can be compared with.
 
-    Parameters
-    ----------
-    data : {ndarray, sparse matrix, data frame} of shape (n_samples, n_features)
-        The features.
-    target : array-like of shape (n_samples,), (n_samples, n_outputs) or None
-        The target.
-    classification : bool
-        Whether the target consists of classes.
-
-    Returns
-    -------
-    Rankings or None
-        ``None`` without a target that can be compared with.
+    ``classification`` says whether the target consists of classes.
     """
     aims = _target_columns(target, classification)
     if aims is None:

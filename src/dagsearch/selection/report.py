@@ -81,16 +81,16 @@ class SelectionReport:
         from dagsearch import __version__
 
         run, features = selector._run, selector._features()
-        names = [str(name) for name in features.labels(range(features.count))]
+        names = features.texts(range(features.count))
         chosen, failures = best_of(run.successes()), run.failure_message(names)
-        own = [names[column] for column in chosen.columns]
+        simpler, own = selector.simpler_, [names[column] for column in chosen.columns]
         content: dict[str, Any] = {
             "schema": SCHEMA,
             "dagsearch": __version__,
             "settings": {name: str(value) for name, value in (settings or shown_settings(selector)).items()},
             "data": {
                 "rows": run.rows,
-                "columns": features.count_allowed(selector.forbidden, selector.groups),
+                "columns": run.problem.allowed,
                 "holdout_rows": None if holdout is None else holdout.rows,
             },
             "leaks": list(leaks),
@@ -103,7 +103,7 @@ class SelectionReport:
                 "extra_fits": 0 if run.repeated is None else run.repeated.fits,
                 "baseline": selector.baseline_score_,
                 "bounds": [_known(end) for end in run.bounds],
-                "simpler": None if selector.simpler_ is None else _with_texts(selector.simpler_),
+                "simpler": simpler and {**simpler, "features": list(map(str, simpler["features"]))},
                 "stopped": run.stopped,
                 "evaluations": len(run.scored),
                 "failed": len(run.scored) - len(run.successes()),
@@ -115,7 +115,6 @@ class SelectionReport:
             "comparisons": [asdict(comparison) for comparison in comparisons],
             "by_size": _by_size(run, names),
             "history": _history(run, features),
-            "runners_up": list(map(_with_texts, selector.runners_up_)),
             "notes": list(notes),
             "warnings": [*warnings, *([] if failures is None else [failures]), *selector.notes_],
             "code": f"features = {own!r}\nX[features]",
@@ -203,10 +202,6 @@ def _by_size(run: SelectionRun, names: Sequence[str]) -> list[dict[str, Any]]:
     ]
 
 
-def _with_texts(found: Mapping[str, Any]) -> dict[str, Any]:
-    return {**found, "features": list(map(str, found["features"]))}
-
-
 def _known(value: float) -> float | None:
     return float(value) if np.isfinite(value) else None
 
@@ -224,7 +219,7 @@ def _history(run: SelectionRun, features: Features) -> list[dict[str, Any]]:
                 "best": best,
                 "deviation": None if failed else float(one.scores.std()),
                 "predicted": None if failed or belief is None else [belief.mean, belief.variance**0.5],
-                "features": list(map(str, features.labels(one.columns))),
+                "features": features.texts(one.columns),
                 "seconds": one.told,
                 "failure": one.failure,
             }

@@ -199,19 +199,10 @@ _SHARED_FOLDS = 4.0
 def fold_noise(scores: FloatArray) -> FloatArray:
     """Variance of each subset's mean score over folds, without the part that all subsets have in common.
 
-    All subsets are scored on the same folds. If a fold is hard for all of them, that is not noise when they
-    are compared; only a subset's deviation from the others on that fold is. A subset's own variance and that
-    of all subsets are averaged, because few folds agree by accident.
-
-    Parameters
-    ----------
-    scores : ndarray of shape (n_subsets, n_folds)
-        Score of each subset on each fold.
-
-    Returns
-    -------
-    ndarray of shape (n_subsets,)
-        0 if it cannot be estimated: with one fold, or if scores do not vary.
+    ``scores`` have the shape ``(n_subsets, n_folds)``. All subsets are scored on the same folds. If a fold is
+    hard for all of them, that is not noise when they are compared; only a subset's deviation from the others
+    on that fold is. A subset's own variance and that of all subsets are averaged, because few folds agree by
+    accident. The noise is 0 if it cannot be estimated: with one fold, or if scores do not vary.
     """
     count, folds = scores.shape
     if folds < 2:
@@ -234,15 +225,7 @@ _EXPLAINED = {f"{name}_score" for name in ("r2", "explained_variance", "d2_tweed
 
 
 def score_bounds(scorer: Any, estimator: Any) -> tuple[float, float]:
-    """The bounds of a scorer of scikit-learn; infinite where they are unknown.
-
-    Parameters
-    ----------
-    scorer : callable
-        From :func:`sklearn.metrics.check_scoring`.
-    estimator : estimator
-        Its own ``score`` is accuracy or r², if the scorer uses that.
-    """
+    """The bounds of a scorer of scikit-learn; infinite where they are unknown."""
     name = getattr(getattr(scorer, "_score_func", None), "__name__", "")
     if type(scorer).__name__ == "_PassthroughScorer":
         name = "accuracy_score" if is_classifier(estimator) else "r2_score" if is_regressor(estimator) else ""
@@ -287,20 +270,7 @@ def heldout_interval(
     """Central 90% interval of the score that a fitted estimator has on new rows like the held-out ones.
 
     A twentieth of the rows at a time is left out (jackknife); ``None`` if there are too few rows, or if they
-    then have no score.
-
-    Parameters
-    ----------
-    scorer : callable
-        Called as ``scorer(fitted, data, target)``, with ``sample_weight`` if there are weights.
-    fitted : estimator
-        It has not seen these rows.
-    data, target
-        The held-out rows.
-    score : float
-        The score on them.
-    weights : array-like of shape (n_rows,), default=None
-        Weights of the rows, if the scorer takes any.
+    then have no score. ``weights`` are those of the rows, if the scorer takes any.
     """
     rows = len(target)
     if rows < 5:

@@ -112,8 +112,6 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         One entry per scored subset, as in ``cv_results_``: ``features``, ``mean_test_score``,
         ``std_test_score``, ``rank_test_score``, ``split0_test_score``, …, ``best_score``,
         ``score_time``, ``seconds`` (since the start), ``failure``.
-    runners_up_ : list of dict
-        The subsets with the best scores after the selected one: ``features``, ``score``, ``interval``.
     stopped_ : str
         Why the search ended: ``"budget"``, ``"exhausted"``, ``"patience"``, ``"seconds"``, ``"steered"``
         or ``"interrupted"``.
@@ -291,7 +289,7 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
             search = Search.default(problem.problem, initial=default_initial(plan.budget), seed=seed, **given)
         about: dict[str, Any] = {
             "data": plan.digest,
-            "features": [plan.features.text(columns) for columns in problem.choices.values()],
+            "features": [" + ".join(plan.features.texts(columns)) for columns in problem.choices.values()],
             "rows": plan.score.rows,
             "folds": plan.score.folds,
             **self._asked_by,
