@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-PICTURE = "![Regret against evaluations, kind by kind](../results/general/general.png)"
 MARKS = (25, 50, 100)
 """Numbers of evaluations in the tables, before the end of the budget."""
 STYLES: dict[str, dict[str, Any]] = {
@@ -39,7 +38,7 @@ STYLES: dict[str, dict[str, Any]] = {
 
 
 def tables(found: Measures) -> dict[str, str]:
-    """The tables and the picture of the page, by name."""
+    """The tables of the page, by name."""
     everything, methods = found.groups.get(ALL, found.problems), found.methods
     ranks, partly, time = [], [], []
     for group, names in found.groups.items():
@@ -61,7 +60,6 @@ def tables(found: Measures) -> dict[str, str]:
         mean = np.concatenate(list(times.values())).mean()
         time.append([method, f"{mean:.2f}", f"{times[slowest].mean():.2f} (`{slowest}`)"])
     return {
-        "picture": PICTURE,
         "ranks": table(["mean rank at the end", *methods], ranks),
         "budget": table(["mean regret, all problems", *methods], budget),
         "partly": table(["regret at the end", "choices", *methods, f"own ms of {OURS}"], partly),

@@ -21,7 +21,7 @@ _EXPLORE = 0.1  # constant of UCT: values are between -1 and 0.1
 
 
 class Steps:
-    """One run's applications of passes, counted; one that the run has made before costs nothing."""
+    """The problem of one run: applications of passes are counted; one that was made before costs nothing."""
 
     def __init__(self, problem: PassOrder, evaluate: Evaluations) -> None:
         self.problem, self._evaluate = problem, evaluate
@@ -32,6 +32,21 @@ class Steps:
         if self._evaluate.or_worst((module, name)) == -math.inf:
             return None
         return self.problem.after(module, name)
+
+    def root(self) -> ds.Step:
+        """The program before the first pass."""
+        return self.problem.root()
+
+    def actions(self, module: Module) -> Sequence[str]:
+        """All passes."""
+        return self.problem.actions(module)
+
+    def expand(self, module: Module, name: str) -> ds.Step:
+        """Apply a pass."""
+        found = self(module, name)
+        if found is None:
+            raise EvaluationFailed(f"{name} fails here")
+        return ds.Step(found, value=self.problem.value(found))
 
     def order(self, names: Sequence[str]) -> float:
         """Value of the best module on the way through a whole order."""
@@ -46,32 +61,10 @@ class Steps:
         return best
 
 
-class Counted:
-    """The problem with counted applications."""
-
-    def __init__(self, problem: PassOrder, evaluate: Evaluations) -> None:
-        self._problem, self._step = problem, Steps(problem, evaluate)
-
-    def root(self) -> ds.Step:
-        """The program before the first pass."""
-        return self._problem.root()
-
-    def actions(self, module: Module) -> Sequence[str]:
-        """All passes."""
-        return self._problem.actions(module)
-
-    def expand(self, module: Module, name: str) -> ds.Step:
-        """Apply a pass."""
-        found = self._step(module, name)
-        if found is None:
-            raise EvaluationFailed(f"{name} fails here")
-        return ds.Step(found, value=self._problem.value(found))
-
-
 class Tree:
     """A problem with costly steps in which no two paths meet: a state is the path to it, and its end."""
 
-    def __init__(self, problem: Counted) -> None:
+    def __init__(self, problem: Steps) -> None:
         self._problem = problem
 
     def root(self) -> ds.Step:
@@ -93,12 +86,12 @@ class Tree:
 
 def ours(evaluate: Evaluations, seed: int, problem: PassOrder) -> None:
     """``ds.search`` without any setting."""
-    ds.search(Counted(problem, evaluate), evaluate.budget, seed=seed, on_error="skip")
+    ds.search(Steps(problem, evaluate), evaluate.budget, seed=seed, on_error="skip")
 
 
 def on_a_tree(evaluate: Evaluations, seed: int, problem: PassOrder) -> None:
     """The same where equal modules are different states."""
-    ds.search(Tree(Counted(problem, evaluate)), 10 * evaluate.budget, seed=seed, on_error="skip")
+    ds.search(Tree(Steps(problem, evaluate)), 10 * evaluate.budget, seed=seed, on_error="skip")
 
 
 def whole_orders(evaluate: Evaluations, seed: int, problem: PassOrder) -> None:
