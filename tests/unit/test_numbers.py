@@ -10,7 +10,6 @@ import pytest
 import dagsearch as ds
 from dagsearch.covariances import Views
 from dagsearch.covariances.counts import PlaceViews
-from dagsearch.covariances.rows import Stacked
 from dagsearch.problem import Layout
 from dagsearch.space.moves import Ladder, OtherOptions
 from dagsearch.space.numbers import numbers_of, scale_features
@@ -71,11 +70,9 @@ def test_what_is_not_a_number_or_not_decided_has_no_features():
     views = PlaceViews(layout.categories, layout.numbers)
     assert views.names[-1] == "number at its place, by rank"
     codes = np.array([[0, 1], [-1, 1], [2, 1]])
-    numbers = views.described(codes)[:, : views.numbers.width]
+    numbers = views.described(codes).parts[1][:, : views.numbers.width]
     assert not numbers[:2].any()
-    assert views.norms(Stacked([codes, views.described(codes)]), np.ones(3))[2, -1] == pytest.approx(
-        (numbers[2] ** 2).sum()
-    )
+    assert views.norms(views.described(codes), np.ones(3))[2, -1] == pytest.approx((numbers[2] ** 2).sum())
 
 
 def settings(chosen):
@@ -96,7 +93,7 @@ def test_the_order_of_the_list_makes_no_difference():
         weights = np.tile(np.eye(len(listed.names))[view], (2, 1))
         grams = []
         for views, rows in ((listed, codes), (shuffled, place[codes])):
-            described = Stacked([rows, views.described(rows)])
+            described = views.described(rows)
             grams.append(views.compared(described, described, np.ones(4), weights))
         np.testing.assert_allclose(*grams, atol=1e-9, err_msg=name)
 

@@ -11,7 +11,6 @@ import dagsearch as ds
 import dagsearch.space.space
 from dagsearch.covariances import Views
 from dagsearch.covariances.counts import OrderViews, PlaceViews
-from dagsearch.covariances.rows import Stacked
 from dagsearch.methods import default_initial
 from dagsearch.proposers import Climb, Nearby
 from dagsearch.proposers.climb import log_expected_improvement
@@ -133,14 +132,10 @@ def test_neighbours_that_cannot_be_reached_are_left_out():
 # Views ------------------------------------------------------------------------------------------------------
 
 
-def described(views, codes):
-    return Stacked([codes, views.described(codes)])
-
-
 def grams_of(views, codes, others, relevance):
     """Inner products in each view, shape ``(views, codes, others)``."""
     only = [np.array([one, one]) for one in np.eye(len(views.names))]
-    ours, theirs = described(views, codes), described(views, others)
+    ours, theirs = views.described(codes), views.described(others)
     return np.array([views.compared(ours, theirs, relevance, weights)[0] for weights in only])
 
 
@@ -251,7 +246,7 @@ def test_counts_give_the_inner_products_of_features(name, partial):
         by_column = np.sqrt(relevance).repeat(views.categories)
         ours[0], theirs[0] = ours[0] * by_column, theirs[0] * by_column
         assert views.values(codes) * by_column == pytest.approx(ours[0])
-    grams, norms = grams_of(views, codes, others, relevance), views.norms(described(views, codes), relevance)
+    grams, norms = grams_of(views, codes, others, relevance), views.norms(views.described(codes), relevance)
     for view, (one, other) in enumerate(zip(ours, theirs, strict=True)):
         assert grams[view] == pytest.approx(one @ other.T, abs=1e-10)
         assert norms[:, view] == pytest.approx((one * one).sum(axis=1), abs=1e-10)
@@ -333,18 +328,6 @@ def test_gradients_are_those_of_finite_differences(name, partial):
         assert found == pytest.approx(float((weights * (up - down)).sum()) / 2e-5, rel=1e-5, abs=1e-7)
 
 
-@pytest.mark.parametrize("name", ["order", "selection"])
-def test_blocks_of_features_change_nothing(name, monkeypatch):
-    problem, covariance, leaves = bound(name)
-    states = [problem.root(), *leaves[:4], *(leaf[:2] for leaf in leaves), *leaves[4:]]
-    rows = covariance.represent(states)
-    cross, variances, complete = covariance(states), covariance.variances(rows), covariance(leaves)
-    monkeypatch.setattr(covariance._bound.views, "_at_once", 3)
-    assert covariance(states) == pytest.approx(cross)
-    assert covariance.variances(rows) == pytest.approx(variances)
-    assert covariance(leaves) == pytest.approx(complete)
-
-
 # Local search -----------------------------------------------------------------------------------------------
 
 
@@ -414,7 +397,7 @@ def test_neighbours_anywhere_are_compared_by_value_where_all_places_offer_the_sa
     for view, name in enumerate(listed.names):
         weights, grams = np.tile(np.eye(3)[view], (2, 1)), []
         for views, rows in ((listed, codes), (shuffled, gone)):
-            described = Stacked([rows, views.described(rows)])
+            described = views.described(rows)
             grams.append(views.compared(described, described, np.ones(5), weights))
         np.testing.assert_allclose(*grams, atol=1e-9, err_msg=name)
 

@@ -5,18 +5,18 @@ a state by features that are centred: zero on average over random leaves. What a
 adds nothing to its features. States are compared by counting what they share, because features are many: an
 order of 100 items has 30,201 of them.
 
-Rows are :class:`dagsearch.covariances.rows.Stacked`: codes, and beside them what :meth:`described` tells of
-each state.
+Rows are :class:`dagsearch.covariances.rows.Stacked`: codes, and what else it takes to compare them.
 """
 
 from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dagsearch._internal.compiled import compiled
 from dagsearch._internal.typing import FloatArray, IntArray
-from dagsearch.covariances.rows import Rows
+from dagsearch.covariances.rows import Rows, Stacked
 from dagsearch.problem import Layout
 from dagsearch.space.numbers import SCALES, scale_features
 
@@ -26,8 +26,12 @@ _MOST_FEATURES = 1200
 _MOST_EQUAL = 32
 # Number of rows after which sums are made afresh, so that rounding errors do not add up.
 _AFRESH = 64
-# Signs of pairs of items in a block: 8 MB.
-_BLOCK = 2_000_000
+# For counting the bits of a number.
+_SHIFTS = tuple(map(np.uint64, (1, 2, 4, 56)))
+_MASKS = tuple(np.uint64(0x0101010101010101 * byte) for byte in (0x55, 0x33, 0x0F, 0x01))
+
+Bits = NDArray[np.uint64]
+"""Flags, 64 of which are one number."""
 
 
 def views_of(layout: Layout) -> "PlaceViews | OrderViews":
@@ -95,23 +99,26 @@ class PlaceViews:
 
     def weighted(self, states: Rows) -> dict[int, tuple[FloatArray, IntArray]]:
         """Features of the views in which places have a relevance, with the relevance of each column."""
-        codes, more = states.parts
+        codes, more = states.parts[:2]
         found = {0: (self.values(codes), self.columns)}
         for number in range(len(self.numbers.names)):
             part = slice(number * self.numbers.columns.size, (number + 1) * self.numbers.columns.size)
             found[self._first_number + number] = more[:, part], len(self.categories) + self.numbers.columns
         return found
 
-    def described(self, codes: IntArray) -> FloatArray:
-        """What comparing states needs besides their codes, one row each.
-
-        These are the features of numbers, and counts of neighbouring categories, centred.
-        """
+    def described(self, codes: IntArray) -> Stacked:
+        """Rows: codes, and the features of numbers with counts of neighbouring categories, centred."""
         numbers = self.numbers.features(codes)
         if self._shared is None:
-            return numbers
-        found = neighbours_of(codes, self._shared)
-        return np.hstack([numbers, found - found.sum(axis=1, keepdims=True) / found.shape[1]])
+            return Stacked([codes, numbers])
+        categories, places = self._shared.shape[1], np.arange(len(self.categories))
+        shared = np.where(codes >= 0, self._shared[places, codes], -categories * categories)
+        pairs = shared[:, :-1] * categories + shared[:, 1:]
+        state, place = np.nonzero(pairs >= 0)
+        size = categories * categories
+        found = np.bincount(state * size + pairs[state, place], minlength=len(codes) * size)
+        found = found.reshape(len(codes), size).astype(np.float64)
+        return Stacked([codes, np.hstack([numbers, found - found.sum(axis=1, keepdims=True) / size])])
 
     def compared(self, ours: Rows, theirs: Rows, relevance: FloatArray, weights: FloatArray) -> FloatArray:
         """Two weighted sums of the inner products in all views, shape ``(2, ours, theirs)``.
@@ -229,7 +236,6 @@ class OrderViews:
     def __init__(self, items: int, length: int) -> None:
         self._items, self._length = items, length
         pairs = items * (items - 1) // 2
-        self._at_once = max(1, _BLOCK // max(pairs, 1))
         self._total = self._numbers(np.array([length]))
         # By how much centring lowers inner products of complete orders.
         mean, share = (items + 1) / items, 2.0 / max(items - 1, 1)
@@ -246,25 +252,21 @@ class OrderViews:
         beside = np.maximum(decided - 1, 0) + (complete & (decided > 1))
         return np.column_stack([decided, before, decided + complete, beside])
 
-    def described(self, codes: IntArray) -> FloatArray:
-        """Share of the features that are decided, and squared norm, by state and view."""
+    def described(self, codes: IntArray) -> Stacked:
+        """Rows: codes, share of features that are decided and squared norm by view, pairs of items."""
         numbers = self._numbers((codes >= 0).sum(axis=1))
         shares = numbers / np.maximum(self._total, 1)
         if self._length == 2:  # each is beside the other on both sides
             numbers[:, 3] *= 2.0
-        return np.hstack([shares, numbers - shares**2 * self._chance])
+        more = np.hstack([shares, numbers - shares**2 * self._chance])
+        return Stacked([codes, more, np.packbits(pairs_of_items(codes, self._items), axis=1).view(np.uint64)])
 
     def compared(self, ours: Rows, theirs: Rows, relevance: FloatArray, weights: FloatArray) -> FloatArray:
         """Two weighted sums of the inner products in all views; positions have no relevance."""
-        (codes, more), (others, others_more) = ours.parts[:2], theirs.parts[:2]
+        (codes, more, pairs), (others, others_more, their_pairs) = ours.parts[:3], theirs.parts[:3]
         grams = np.zeros((len(self.names), len(codes), len(others)))
         common_orders(codes, others, self._items, grams[0], grams[2], grams[3])
-        wanted = np.add.reduce(weights)[1] > 0.0
-        for rest in range(0, len(others) if wanted else 0, self._at_once):
-            signs = signs_of_pairs(others[rest : rest + self._at_once], self._items).T
-            for some in range(0, len(codes), self._at_once):
-                own = signs_of_pairs(codes[some : some + self._at_once], self._items)
-                grams[1, some : some + self._at_once, rest : rest + self._at_once] = own @ signs
+        common_pairs(pairs, their_pairs, grams[1])
         for view, chance in enumerate(self._chance.tolist()):
             grams[view] -= chance * more[:, view, None] * others_more[:, view]
         return np.asarray((weights @ grams.reshape(len(grams), -1)).reshape(2, *grams.shape[1:]))
@@ -275,37 +277,47 @@ class OrderViews:
 
 
 @compiled
-def signs_of_pairs(codes: IntArray, items: int) -> Any:
-    """1 or −1 for each two items, by which of them comes first; 0 if neither is placed."""
-    found = np.empty((len(codes), items * (items - 1) // 2), dtype=np.float32)
+def pairs_of_items(codes: IntArray, items: int) -> NDArray[np.uint8]:
+    """For each two items whether either is placed, and then whether the second one comes first.
+
+    Both are filled up to a multiple of 64.
+    """
+    width = 64 * ((items * (items - 1) // 2 + 63) // 64)
+    found = np.zeros((len(codes), 2, width), dtype=np.uint8)
     for row in range(len(codes)):
-        own, pair = np.full(items, np.float32(items)), 0
+        own, pair = np.full(items, items, dtype=np.int32), 0
         for place in range(codes.shape[1]):
             if codes[row, place] >= 0:
                 own[codes[row, place]] = place
-        one = np.float32(1.0)
         for i in range(items):
-            here, later = found[row, pair : pair + items - i - 1], own[i + 1 :]
-            for j in range(len(here)):  # positions are whole numbers
-                here[j] = min(max(later[j] - own[i], -one), one)
-            pair += len(here)
-    return found
+            placed, first, others, here = found[row, 0, pair:], found[row, 1, pair:], own[i + 1 :], own[i]
+            for j in range(len(others)):
+                placed[j], first[j] = others[j] != here, others[j] < here
+            pair += len(others)
+    return found.reshape(len(codes), -1)
 
 
 @compiled
-def neighbours_of(codes: IntArray, shared: IntArray) -> FloatArray:
-    """How often each two categories are neighbours in each state, shape ``(states, categories²)``.
+def common_pairs(ours: Bits, theirs: Bits, found: FloatArray) -> None:
+    """Write for how many pairs two states agree which comes first, less for how many they disagree."""
+    words = ours.shape[1] // 2
+    for i in range(len(ours)):
+        for j in range(len(theirs)):
+            both = differ = np.uint64(0)
+            for word in range(words):
+                placed = ours[i, word] & theirs[j, word]
+                both += _ones(placed)
+                differ += _ones(placed & (ours[i, words + word] ^ theirs[j, words + word]))
+            found[i, j] = np.float64(both) - 2.0 * np.float64(differ)
 
-    ``shared`` are the numbers under which categories are counted, shape ``(places, categories)``.
-    """
-    categories = shared.shape[1]
-    found = np.zeros((len(codes), categories * categories))
-    for i in range(len(codes)):
-        for place in range(1, codes.shape[1]):
-            left, right = codes[i, place - 1], codes[i, place]
-            if left >= 0 and right >= 0:
-                found[i, shared[place - 1, left] * categories + shared[place, right]] += 1.0
-    return found
+
+@compiled
+def _ones(word: Any) -> Any:
+    """Number of bits that are set: of every two, four and eight bits, and then of all."""
+    word -= (word >> _SHIFTS[0]) & _MASKS[0]
+    word = (word & _MASKS[1]) + ((word >> _SHIFTS[1]) & _MASKS[1])
+    word = (word + (word >> _SHIFTS[2])) & _MASKS[2]
+    return (word * _MASKS[3]) >> _SHIFTS[3]
 
 
 @compiled

@@ -17,7 +17,7 @@ class Stacked:
         self.parts = tuple(parts)
 
     def __len__(self) -> int:
-        return len(self.parts[0]) if self.parts else 0
+        return len(self.parts[0])
 
     def __getitem__(self, index: Any) -> "Stacked":
         return Stacked(map(itemgetter(index), self.parts))

@@ -154,7 +154,11 @@ class SetKernel(Covariance):
     # Covariances -----------------------------------------------------------------------------------
 
     def variances(self, rows: Rows) -> FloatArray:
-        return self.related(rows, self.prepared(rows[:0]))[1]
+        used = _used(rows)
+        return self._variances(self._norms(rows[:, used], used))
+
+    def _variances(self, norms: FloatArray) -> FloatArray:
+        return self.bias + self.linear * norms + self.nonlinear
 
     def prepared(self, rows: Rows) -> Rows:
         """K(x − x̄) of each row, e^(K(x − x̄) / 2ℓ²) for swaps, and three numbers about each.
@@ -188,7 +192,7 @@ class SetKernel(Covariance):
         inner *= self.linear
         cross += inner
         cross += self.bias
-        return cross, self.bias + self.linear * norms + self.nonlinear
+        return cross, self._variances(norms)
 
     def _norms(self, entries: FloatArray, used: IntArray) -> FloatArray:
         """(x − x̄)ᵀK(x − x̄) of rows, of which the entries that are used are given."""

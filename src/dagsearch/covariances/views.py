@@ -81,8 +81,7 @@ class _Scaled:
     def rows(self, codes: IntArray) -> Stacked:
         """Codes, and whatever else comparing them needs."""
         # Compiled functions are compiled anew for other types and layouts.
-        codes = np.ascontiguousarray(codes, dtype=np.int64)
-        return Stacked([codes, self.views.described(codes)])
+        return self.views.described(np.ascontiguousarray(codes, dtype=np.int64))
 
     def products(self, rows: Rows) -> _Products:
         """Inner products of rows, scaled; the last ones are kept, since a refit asks for them many times."""
@@ -169,7 +168,10 @@ class Views(Covariance):
         return np.asarray(self._wanted * self._bound.squares * [self.linear, self.decay])
 
     def variances(self, rows: Rows) -> FloatArray:
-        return self.related(rows, self.prepared(rows[:0]))[1]
+        return self._variances(self._views.norms(rows, self.relevance))
+
+    def _variances(self, norms: FloatArray) -> FloatArray:
+        return np.asarray(norms @ self._weights[0] + (self._factor * _BIAS + self.nonlinear))
 
     def prepared(self, rows: Rows) -> Rows:
         """Rows, next to them ½ Σ_v θ_v |φ_v(x)|²."""
@@ -183,12 +185,12 @@ class Views(Covariance):
         norms = self._views.norms(rows, self.relevance)
         cross, near = self._views.compared(rows, others, self.relevance, self._weights)
         near -= 0.5 * (norms @ self._weights[1])[:, None]
-        near -= others.parts[2][:, 0]
+        near -= others.parts[-1][:, 0]
         np.exp(np.minimum(near, 0.0, out=near), out=near)
         near *= self.nonlinear
         cross += near
         cross += self._factor * _BIAS
-        return np.asarray(cross), norms @ self._weights[0] + (self._factor * _BIAS + self.nonlinear)
+        return np.asarray(cross), self._variances(norms)
 
     # Hyperparameters ---------------------------------------------------------------------------------
 

@@ -108,8 +108,9 @@ class JointScores(Scores):
         """Number new nodes with their prior means; returns their numbers."""
         new = slice(self._nodes, self._nodes + means.size)
         self._nodes = new.stop
-        for name in ("_prior", "_mean", "_variance", "_observed", "_observed_noise"):
-            setattr(self, name, grown(getattr(self, name), new.stop))
+        if new.stop > self._prior.size:
+            for name in ("_prior", "_mean", "_variance", "_observed", "_observed_noise"):
+                setattr(self, name, grown(getattr(self, name), new.stop))
         self._prior[new], self._observed[new], self._observed_noise[new] = means, 0.0, np.inf
         return new
 
