@@ -376,37 +376,33 @@ def common_orders(
     n, count = a.shape[1], len(b)
     # Where the items of the second orders are; those that do not occur are far from all others. Small
     # integers make the inner loop fast.
-    rank = np.full((items, count), -2 * n, dtype=np.int32)
+    rank = np.full((items, count), -2 * n, dtype=np.int16)
     for j in range(count):
         for place in range(n):
             if b[j, place] >= 0:
                 rank[b[j, place], j] = place
-    around, one = np.int32(n - 1), np.int32(1)
+    around, one = np.int16(n - 1), np.int16(1)
     for i in range(len(a)):
-        same, after, near = np.zeros((3, count), dtype=np.int32)
         decided = n
         while decided > 0 and a[i, decided - 1] < 0:
             decided -= 1
-        for place in range(decided):
-            here, own = np.int32(place), rank[a[i, place]]
+        same, after, near = np.zeros((3, count), dtype=np.int16)
+        if decided > 0:
+            first, last = rank[a[i, 0]], rank[a[i, decided - 1]]
             for j in range(count):
-                same[j] += np.int32(own[j] == here)
-            if place == 0:
-                for j in range(count):
-                    after[j] += np.int32(own[j] == 0)
-            if place + 1 < decided:
-                other = rank[a[i, place + 1]]
-                for j in range(count):
-                    after[j] += np.int32(other[j] - own[j] == one)
-            elif decided == n:  # the end; the last item is beside the first
-                other = rank[a[i, 0]]
-                for j in range(count):
-                    after[j] += np.int32(own[j] == around)
-            else:
-                continue
+                same[j], after[j] = last[j] == decided - 1, first[j] == 0
+                if decided == n:  # the end; the last item is beside the first
+                    far = abs(first[j] - last[j])
+                    after[j] += last[j] == around
+                    near[j] = np.int64(far == one) + np.int64(far == around)
+        for place in range(decided - 1):
+            here, own, other = np.int16(place), rank[a[i, place]], rank[a[i, place + 1]]
             for j in range(count):
-                step = abs(other[j] - own[j])
-                near[j] += np.int32(step == one) + np.int32(step == around)
+                step = np.int16(other[j] - own[j])
+                far = np.int16(abs(step))
+                same[j] += np.int16(own[j] == here)
+                after[j] += np.int16(step == one)
+                near[j] += np.int16(far == one) + np.int16(far == around)
         for j in range(count):
             equal[i, j], follows[i, j] = same[j], after[j]
             beside[i, j] = near[j] if n > 1 else 0  # each of two items is beside the other on both sides
