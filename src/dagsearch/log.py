@@ -68,8 +68,8 @@ class Log:
         """
         return next(self._numbers)
 
-    def begun(self, budget: float, rules: Mapping[str, Any], lost_after: float | None) -> None:
-        """A run begins that ends with ``budget`` evaluations in total, or earlier by one of the ``rules``."""
+    def begun(self, budget: float, lost_after: float | None) -> None:
+        """A run begins that ends with ``budget`` evaluations in total, if not earlier."""
 
     def close(self) -> None:
         """No further event will be reported."""

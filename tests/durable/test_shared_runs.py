@@ -408,7 +408,7 @@ def test_a_paused_run_waits_until_it_may_continue(tmp_path):
 
 @pytest.mark.parametrize(
     "request_",
-    [("tell", 1), (3, None), ("budget", 0), ("budget", True), ("propose", None), ("propose", "x" * 2**21)],
+    [("tell", 1), (3, None), ("budget", 0), ("budget", True), ("propose", None)],
 )
 def test_what_is_no_request_is_not_sent(request_, tmp_path):
     ds.search(Sum(), 2, seed=0, storage=tmp_path / "run.db")

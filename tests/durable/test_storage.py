@@ -302,7 +302,7 @@ def test_a_run_of_another_problem_is_refused(stored, tmp_path):
 
 
 def test_a_run_of_another_search_is_refused(stored, tmp_path):
-    refused(stored, "noisy=False, not True", noisy=True)
+    refused(stored, "another search .its noisy was False, and is True", noisy=True)
     refused(stored, "another search", covariance=ds.covariances.Overlap.of(Sum()))
     with pytest.raises(StorageError, match="another search"):
         default(Sum(), stored, noisy=True)

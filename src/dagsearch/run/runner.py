@@ -3,7 +3,7 @@
 import logging
 import math
 import time
-from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator
 from concurrent.futures import Executor
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypedDict, TypeVar, Unpack, cast
@@ -80,24 +80,14 @@ class Runner(Generic[T]):
         Called with every evaluation that has ended.
     stop : Stop
         Rules for stopping before the budget is spent.
-    first : sequence of Proposal
-        Pending proposals to evaluate before the search is asked.
     began : float, optional
         When the run began, by ``time.perf_counter()``; now by default.
     """
 
     def __init__(
-        self,
-        search: "Search",
-        pool: Pool,
-        take: Take[T],
-        stop: Stop,
-        first: Sequence[Proposal] = (),
-        began: float | None = None,
+        self, search: "Search", pool: Pool, take: Take[T], stop: Stop, began: float | None = None
     ) -> None:
-        self._search, self._pool, self._take = search, pool, take
-        self._stop = None if stop == Stop() else stop  # without rules there is nothing to check
-        search.data.offered += first
+        self._search, self._pool, self._take, self._stop = search, pool, take, stop
         self._began = time.perf_counter() if began is None else began
         self._running: list[Running] = []
         self._total, self._exhausted, self._said = 0.0, False, False
@@ -105,10 +95,8 @@ class Runner(Generic[T]):
     def steps(self, total: float, lost_after: float | None = None) -> Generator[T]:
         """Evaluate until the evaluations have taken ``total``; yields what ``take`` returns for each."""
         self._search.data.stopped, self._total = "budget", total
-        known = self._search.data.known  # which the budget does not count
-        rules = {} if self._stop is None else self._stop.rules()
-        self._search.log.begun(total - known, rules, lost_after)
-        seconds = math.inf if self._stop is None or self._stop.seconds is None else self._stop.seconds
+        self._search.log.begun(total - self._search.data.known, lost_after)  # the budget counts no known ones
+        seconds = math.inf if self._stop.seconds is None else self._stop.seconds
         try:
             with self._search.deadline.until(self._began + seconds):
                 yield from self._until_the_end()
@@ -133,7 +121,7 @@ class Runner(Generic[T]):
     def _end_if_due(self, seconds: float) -> None:
         """End the run if one of its rules for stopping holds after so many seconds."""
         data, best = self._search.data, self._search.data.best
-        if self._stop is not None and self.stopped == "budget":
+        if self.stopped == "budget":
             so_far = (-math.inf, 0) if best is None else (best.reward, data.since_best)
             if reason := self._stop.reason(*so_far, seconds, self._most_to_gain):
                 self.end(reason)
@@ -147,24 +135,25 @@ class Runner(Generic[T]):
         self._total = self._total if steering.budget is None else steering.budget + self._search.data.known
         if steering.last_stop > self._search.log.began and self.stopped == "budget":
             self.end("steered")
-        if steering.paused and self._left > 0:
-            if not self._running:
-                if not self._said:
-                    logger.warning("the search is paused; to continue, use 'dagsearch watch --steer'")
-                self._said = True
-                time.sleep(_GLANCE)
-                if self._search.deadline.passed():
-                    self.end("seconds")
-            return bool(self._running) or self._left > 0
-        for request, leaf in steering.wanted.items() if self._left > 0 else ():
-            self._propose(request, leaf)
-        waits = self._exhausted and bool(self._elsewhere)
-        if (not waits and self._start_evaluations()) or self._running:
+        paused = steering.paused and self._left > 0
+        if not paused:
+            for request, leaf in steering.wanted.items() if self._left > 0 else ():
+                self._propose(request, leaf)
+            if not (self._exhausted and self._elsewhere):
+                self._start_evaluations()
+        if self._running:
             return True
-        if self.stopped == "budget" and self._elsewhere:  # their rewards count here, too, and they may die
+        # The rewards of others count here, too, and they may die.
+        waits = paused or (self.stopped == "budget" and bool(self._elsewhere))
+        if waits:
             time.sleep(_GLANCE)
-            return True
-        return False
+        if paused:
+            if not self._said:
+                logger.warning("the search is paused; to continue, use 'dagsearch watch --steer'")
+            self._said = True
+            if self._search.deadline.passed():
+                self.end("seconds")
+        return waits
 
     @property
     def stopped(self) -> str:

@@ -1,7 +1,7 @@
 """Rules for stopping before the budget is spent."""
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 from dagsearch._internal.checks import LARGEST_WHOLE, is_budget, is_finite
 from dagsearch._internal.texts import shown
@@ -32,11 +32,6 @@ class Stop:
             raise ValueError(f"seconds must be positive and finite, got {shown(self.seconds)}")
         if self.tolerance is not None and (not is_finite(self.tolerance) or self.tolerance < 0.0):
             raise ValueError(f"tolerance must be finite and not negative, got {shown(self.tolerance)}")
-
-    def rules(self) -> dict[str, float]:
-        """The rules that are set, by name, as plain numbers: they may be fractions, or NumPy's."""
-        kinds = {"patience": int, "target": float, "seconds": float, "tolerance": float}
-        return {name: kinds[name](value) for name, value in asdict(self).items() if value is not None}
 
     def reason(
         self, best_reward: float, since_best: int, seconds: float, most_to_gain: Callable[[], float | None]

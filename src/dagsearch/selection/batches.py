@@ -76,7 +76,8 @@ class BatchRun(Pool, Generic[T]):
         began: float | None = None,
     ) -> Generator[T]:
         """Score until the run has ``budget`` leaves, or until a rule of ``stop`` holds."""
-        return Runner(self.search, self, self.take, stop or Stop(), first, began).steps(budget)
+        self.search.data.offered += first
+        return Runner(self.search, self, self.take, stop or Stop(), began).steps(budget)
 
     def take(self, ended: Running, ending: bool) -> T | None:
         """Tell the search a leaf's score; ``None`` if another process has taken it over, and was faster.

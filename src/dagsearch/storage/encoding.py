@@ -13,6 +13,7 @@ import numpy as np
 
 from dagsearch._internal.order import in_order
 from dagsearch._internal.plain import from_json, to_json
+from dagsearch._internal.texts import shown
 from dagsearch.errors import ProblemError
 from dagsearch.problem import Action, Problem, State, Step, has_costly_steps, is_minimized
 from dagsearch.problems.choices import NamedChoices
@@ -20,8 +21,6 @@ from dagsearch.problems.sequences import TupleProblem
 from dagsearch.problems.subsets import Subsets
 from dagsearch.space import Space
 
-# Python neither writes nor reads whole numbers of many thousand digits, other readers none beyond floats.
-_LARGEST_BITS = 1024
 # Largest number of labels that are stored, and of characters of a label or an action.
 _MOST_LABELS, _LONGEST = 2000, 80
 
@@ -30,29 +29,24 @@ def note_to_json(value: Any) -> Any:
     """A note in types that JSON has; never fails, because a reward may come with the note.
 
     NumPy's numbers and arrays become numbers and lists, tuples and sets become lists, and keys become text.
-    Whole numbers of more than 1,024 bits become hexadecimal text. Everything else, such as numbers that are
-    not finite, becomes its ``repr``.
+    Everything else, such as numbers that are not finite, becomes its ``repr``.
     """
     try:
-        return _plain(value)
-    except Exception as error:
-        return f"a note of type {type(value).__name__} that cannot be written ({type(error).__name__})"
+        json.dumps(plain := _plain(value))  # fails for a number of too many digits, for instance
+        return plain
+    except Exception:
+        return shown(value)
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, (np.generic, np.ndarray)):
+    if isinstance(value, np.generic | np.ndarray):
         value = value.tolist()
-    if value is None or isinstance(value, (bool, str)):
-        return value
-    if isinstance(value, int):
-        return int(value) if value.bit_length() <= _LARGEST_BITS else hex(value)
-    if isinstance(value, float) and math.isfinite(value):
-        return float(value)
     if isinstance(value, Mapping):
         return {str(key): _plain(part) for key, part in value.items()}
-    if isinstance(value, (list, tuple, set, frozenset)):
+    if isinstance(value, list | tuple | set | frozenset):
         return [_plain(part) for part in in_order(value)]
-    return repr(value)
+    known = value is None or isinstance(value, bool | int | str)
+    return value if known or (isinstance(value, float) and math.isfinite(value)) else repr(value)
 
 
 class StateCodec:

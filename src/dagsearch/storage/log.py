@@ -16,7 +16,7 @@ import threading
 import time
 import weakref
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
@@ -152,10 +152,10 @@ class RunLog(Log):
             return None
         return number
 
-    def begun(self, budget: float, rules: Mapping[str, Any], lost_after: float | None) -> None:
+    def begun(self, budget: float, lost_after: float | None) -> None:
         self._lost_after = LOST_AFTER if lost_after is None else lost_after
         self._heart.every(min(_BEAT, self._lost_after / _BEATS))
-        self.began = self._append("run", {"budget": math.ceil(budget), "stop": dict(rules)}) or 0
+        self.began = self._append("run", {"budget": math.ceil(budget)}) or 0
 
     def close(self) -> None:
         """Leave the run: other processes take over the leaves that are pending here."""

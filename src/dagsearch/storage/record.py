@@ -15,17 +15,12 @@ from dagsearch._internal.checks import LARGEST_WHOLE, is_budget, is_finite
 from dagsearch._internal.plain import to_json
 from dagsearch._internal.texts import shown
 from dagsearch.errors import StorageError
-from dagsearch.posterior.units import LARGEST_REWARD
 from dagsearch.results import Evaluation, Gaussian, Result
 from dagsearch.storage.database import Database, Event, Header
 from dagsearch.storage.encoding import moves_to, note_to_json
 
 ACTIONS = ("pause", "continue", "stop", "budget", "propose")
 """Requests that users can send to a run."""
-# Longest leaf in a request, in characters of its representation.
-_LONGEST = 1 << 20
-# Size of the largest mean of a belief: squares of larger ones would overflow.
-_LARGEST = 1e150
 # What the first note of a feature selection says.
 _ABOUT = {"data", "features", "rows", "folds"}
 
@@ -88,15 +83,11 @@ class Steering:
     """Whether the run is paused."""
     budget: int | None = None
     """Number of evaluations at which the run ends, from the last script or request."""
-    run_began: float | None = None
-    """When the last process began to run, in seconds since 1970."""
     last_run = last_stop = 0
     """Numbers of the last event with which a process began to run, and of the last that asks it to stop."""
     _script: int | None = None  # budget of a script, which sets it again when it is resumed
 
     def __init__(self) -> None:
-        self.rules: dict[str, float] = {}
-        """Other rules for stopping, by name."""
         self.requests: dict[int, Request] = {}
         """Requests of users, by the number of their event."""
 
@@ -109,28 +100,27 @@ class Steering:
         """Take an event; ``spent`` is the cost of the evaluations so far."""
         body, asked = event.body, self.requests.get(event.body.get("request", 0))
         if event.kind == "run":
-            if body["budget"] != self._script and is_budget(body["budget"]):
+            if body["budget"] != self._script:
                 self.budget = self._script = body["budget"]
-            self.run_began, self.last_run = event.time, event.number
-            self.rules = {name: value for name, value in body["stop"].items() if is_finite(value)}
+            self.last_run = event.number
         elif event.kind == "request":
-            self._take(event, body["action"], body.get("value"), spent)
+            self._take(event, body["action"], body["value"], spent)
         elif event.kind in ("answer", "ask") and asked is not None:
             refused = body.get("refused")
-            answer = "done" if refused is None else str(refused)
+            answer = "done" if refused is None else refused
             self.requests[body["request"]] = asked._replace(answer=answer, refused=refused is not None)
 
-    def _take(self, event: Event, action: Any, value: Any, spent: float) -> None:
+    def _take(self, event: Event, action: str, value: Any, spent: float) -> None:
         answer, refused = None if action == "propose" else "done", False
         if action in ("pause", "continue"):
             self.paused = action == "pause"
         elif action == "stop":
             self.last_stop = event.number
-        elif action == "budget" and is_budget(value) and value >= spent:
-            self.budget = value
-        elif action == "budget":
+        elif action == "budget" and value < spent:
             answer, refused = f"{spent} evaluations are done already", True
-        self.requests[event.number] = Request(event.time, str(action), value, answer, refused)
+        elif action == "budget":
+            self.budget = value
+        self.requests[event.number] = Request(event.time, action, value, answer, refused)
 
 
 def send_request(database: Database, run: str, action: Any, value: Any = None) -> int:
@@ -156,8 +146,8 @@ def send_request(database: Database, run: str, action: Any, value: Any = None) -
             f"the budget must be a positive whole number of evaluations, at most {LARGEST_WHOLE}, got "
             f"{shown(value)}"
         )
-    if action == "propose" and (value is None or len(repr(value)) > _LONGEST):
-        raise ValueError("propose needs a leaf that is not too long")
+    if action == "propose" and value is None:
+        raise ValueError("propose needs a leaf")
     body = {"action": action, "value": value if action in ("budget", "propose") else None}
     number = database.append(run, f"{platform.node()} {os.getpid()} page", "request", body)
     assert number is not None, "a request claims nothing"
@@ -220,7 +210,7 @@ class Record(Steering):
         """The record of a result: its evaluations, without pending or failed ones."""
         record = cls()
         record.minimized, record.game, record.steps = result.minimized, result.game, result.steps
-        record.settled = nothing_left(result)
+        record.settled = result.stopped == "exhausted" or result.probability_best == 1.0
         if result.game and result.value is not None:
             record.values.append((len(result.history), result.value))
         record.add_evaluations(result.history, -1.0 if result.minimized else 1.0)
@@ -275,7 +265,7 @@ class Record(Steering):
         """Take the number of the recommended evaluation, from 1, and the mean of its leaf's rewards."""
         if best is not None:
             self._noisy = True
-            self.best, self.best_reward = min(int(best[0]), len(self.told)) - 1, float(best[1])
+            self.best, self.best_reward = best[0] - 1, best[1]
 
     def add(self, events: Iterable[Event]) -> None:
         """Take further events, in order.
@@ -316,8 +306,8 @@ class Record(Steering):
         self.pending[event.number] = Waiting(leaf, moves, event.time, event.worker)
         self.settled = False
         self.recommend(event.body.get("best"))
-        if (value := _belief(event.body.get("value"))) is not None:
-            self.values.append((len(self.told), value))
+        if (value := event.body.get("value")) is not None:
+            self.values.append((len(self.told), Gaussian(*value)))
 
     def _on_take(self, event: Event) -> None:
         if (asked := self.pending.get(event.body["ask"])) is not None:
@@ -329,15 +319,13 @@ class Record(Steering):
         if body["reward"] is None and self.steps:
             self.without_reward += 1
             return
-        if abs(body["reward"]) > LARGEST_REWARD:
-            raise ValueError("the reward is too large")
         leaf, moves = body["leaf"], asked.moves if asked is not None and asked.leaf == body["leaf"] else None
         if event.note.get("failure"):  # a failure with a reward
             text = str(event.note["failure"])
             self.failures.append(Failure(leaf, moves, event.time, text, len(self.told) + 1))
-        self.known += body.get("known") is True
-        belief = _belief(body["predicted"])
-        self.add_told(Observation(leaf, moves, body["reward"], float(body["seconds"]), belief))
+        self.known += body.get("known", False)
+        predicted = None if body["predicted"] is None else Gaussian(*body["predicted"])
+        self.add_told(Observation(leaf, moves, body["reward"], body["seconds"], predicted))
 
     def _on_forget(self, event: Event) -> None:
         dropped = self.pending.pop(event.body["ask"], None)
@@ -370,21 +358,9 @@ class Record(Steering):
                 self.largest = float(note["largest"])
 
 
-def _belief(moments: Any) -> Gaussian | None:
-    if not isinstance(moments, list) or len(moments) != 2 or not all(map(is_finite, moments)):
-        return None
-    mean, variance = moments
-    return Gaussian(mean, variance) if abs(mean) < _LARGEST and 0.0 <= variance < _LARGEST**2 else None
-
-
 def _encoded(leaf: Any) -> Any:
     """A leaf in JSON types; one that JSON cannot hold as text."""
     try:
         return to_json(leaf)
     except TypeError:
         return note_to_json(leaf)
-
-
-def nothing_left(result: Result) -> bool:
-    """Whether every leaf was evaluated, so that nothing better can come."""
-    return result.stopped == "exhausted" or result.probability_best == 1.0
