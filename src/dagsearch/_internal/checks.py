@@ -31,10 +31,20 @@ def is_budget(value: Any) -> bool:
     return is_whole(value) and bool(value >= 1)
 
 
+def is_positive(value: Any) -> bool:
+    """Whether ``value`` is a finite number above 0."""
+    return is_finite(value) and bool(value > 0.0)
+
+
+def check(holds: bool, name: str, what: str, value: Any) -> None:
+    """Raise unless it holds that the argument ``name`` is ``what`` it must be."""
+    if not holds:
+        raise ValueError(f"{name} must be {what}, got {shown(value)}")
+
+
 def checked_flag(name: str, value: Any) -> bool:
     """The argument ``name`` as a bool; raises unless it is one."""
-    if not isinstance(value, bool | np.bool_):
-        raise ValueError(f"{name} must be True or False, got {shown(value)}")
+    check(isinstance(value, bool | np.bool_), name, "True or False", value)
     return bool(value)
 
 
@@ -42,15 +52,12 @@ def seed_of(seed: Any) -> int:
     """The argument ``seed`` as a number: itself, drawn from a generator, or unpredictable for ``None``."""
     if seed is None or isinstance(seed, np.random.Generator):
         return int(np.random.default_rng(seed).integers(LARGEST_WHOLE))
-    if not is_whole(seed) or seed < 0:
-        raise ValueError(
-            f"seed must be a whole number of at least 0, a numpy Generator or None, got {shown(seed)}"
-        )
+    sound = is_whole(seed) and seed >= 0
+    check(sound, "seed", "a whole number of at least 0, a numpy Generator or None", seed)
     return int(seed)
 
 
 def checked_constant(name: str, value: Any) -> float:
     """A constant of a method as a float; raises unless it is finite and not negative."""
-    if not is_finite(value) or value < 0.0:
-        raise ValueError(f"{name} must be finite and not negative, got {value!r}")
+    check(is_finite(value) and value >= 0.0, name, "finite and not negative", value)
     return float(value)

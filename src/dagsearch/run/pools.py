@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from threading import TIMEOUT_MAX
 from typing import Any, Protocol
 
-from dagsearch._internal.checks import is_finite, is_whole
+from dagsearch._internal.checks import check, is_budget, is_positive, is_whole
 from dagsearch._internal.texts import shown
 from dagsearch.errors import DagSearchError
 from dagsearch.problem import Problem
@@ -80,14 +80,9 @@ class SerialPool(Pool):
 
 
 class ExecutorPool(Pool):
-    """Evaluations on an executor: worker processes of this library, threads, a cluster.
+    """Evaluations on an executor of :mod:`concurrent.futures`: worker processes, threads, a cluster.
 
-    Parameters
-    ----------
-    executor : Executor
-        An executor as in :mod:`concurrent.futures`, such as ``dask.distributed.Client(...).get_executor()``.
-    deterministic : bool
-        Whether results are taken in the order in which evaluations began.
+    If it is ``deterministic``, results are taken in the order in which evaluations began.
     """
 
     def __init__(self, executor: Executor, deterministic: bool) -> None:
@@ -132,13 +127,10 @@ def make_pool(
     """The pool that the arguments of :meth:`dagsearch.Search.run` ask for."""
     if executor is not None and n_jobs is not None:
         raise ValueError("executor and n_jobs are both given: give only one of them")
-    if timeout is not None and (not is_finite(timeout) or timeout <= 0.0):
-        raise ValueError(f"timeout must be a positive number of seconds, got {shown(timeout)}")
+    check(timeout is None or is_positive(timeout), "timeout", "a positive number of seconds", timeout)
     if n_jobs is not None:
-        if not is_whole(n_jobs) or (n_jobs < 1 and n_jobs != -1):
-            raise ValueError(
-                f"n_jobs must be a positive whole number, or -1 for all cores, got {shown(n_jobs)}"
-            )
+        sound = is_budget(n_jobs) or (is_whole(n_jobs) and n_jobs == -1)
+        check(sound, "n_jobs", "a positive whole number, or -1 for all cores", n_jobs)
         jobs = (os.cpu_count() or 1) if n_jobs == -1 else int(n_jobs)
         return ExecutorPool(Processes(problem, jobs, min(timeout or TIMEOUT_MAX, TIMEOUT_MAX)), deterministic)
     if timeout is not None:

@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 
 import cloudpickle
 
+from dagsearch._internal.texts import described
 from dagsearch.problem import Edge
 
 Process: TypeAlias = "subprocess.Popen[bytes]"
@@ -31,16 +32,9 @@ class Processes(ThreadPoolExecutor):
     """Threads that hand leaves to processes, which are started when needed, and again after a death.
 
     A process and the programs that it starts have a session of their own. The main module is not imported
-    there, so a script needs no ``if __name__ == "__main__"``. The process ends if this one does.
-
-    Parameters
-    ----------
-    problem : Problem
-        What is evaluated.
-    jobs : int
-        Number of processes.
-    timeout : float
-        Seconds that an evaluation may take once its process has loaded the problem.
+    there, so a script needs no ``if __name__ == "__main__"``. The process ends if this one does. The timeout
+    begins once a process has loaded the problem. ``pebble`` is no substitute: it imports the main module,
+    ends a process without its programs, and all its workers share one pipe and its lock.
     """
 
     def __init__(self, problem: Any, jobs: int, timeout: float = TIMEOUT_MAX) -> None:
@@ -99,12 +93,13 @@ class Processes(ThreadPoolExecutor):
         if self._over:
             raise BrokenExecutor("the evaluation was given up")
         try:
-            unusable = _ask(process, self._problem).decode()
-        except _DEATH as error:
+            _, error = pickle.loads(_ask(process, self._problem))
+        except _DEATH as death:
             how = self._end(process)
-            raise BrokenExecutor(f"its worker process {how}, before the evaluation could begin") from error
-        if unusable:
-            raise BrokenExecutor(f"the problem cannot be loaded there: {unusable}")
+            raise BrokenExecutor(f"its worker process {how}, before the evaluation could begin") from death
+        if error is not None:
+            self._end(process)
+            raise BrokenExecutor(f"the problem cannot be loaded there: {described(error)}")
         return process
 
     def _end(self, process: Process) -> str:
@@ -127,7 +122,7 @@ class Processes(ThreadPoolExecutor):
 
 
 def _ask(process: Process, message: bytes) -> bytes:
-    """What a process answers."""
+    """What a process answers: a pickled pair of what it has found and its error."""
     assert process.stdin is not None
     assert process.stdout is not None
     pickle.dump(message, process.stdin)

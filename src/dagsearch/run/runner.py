@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypedDict, TypeVar, Unp
 
 import numpy as np
 
-from dagsearch._internal.checks import LARGEST_WHOLE, checked_flag, is_budget, is_finite
+from dagsearch._internal.checks import LARGEST_WHOLE, check, checked_flag, is_budget, is_finite, is_positive
 from dagsearch._internal.deadline import OutOfTime
 from dagsearch._internal.hints import OF_OTHERS, did_you_mean
-from dagsearch._internal.texts import described, shortened, shown
+from dagsearch._internal.texts import described, shortened
 from dagsearch.errors import EvaluationError, ProblemError, SearchExhausted
 from dagsearch.posterior.units import LARGEST_REWARD
 from dagsearch.problem import Edge, has_costly_steps, takes
@@ -68,20 +68,8 @@ class Runner(Generic[T]):
     """Keeps the workers of a pool busy with the leaves that a search asks for.
 
     If the search has storage, other processes may take part in the run: the budget is that of all of them,
-    and the run ends for each when it ends for all.
-
-    Parameters
-    ----------
-    search : Search
-        Proposes the leaves; ``take`` reports the rewards.
-    pool : Pool
-        Computes rewards; it is closed at the end.
-    take : callable
-        Called with every evaluation that has ended.
-    stop : Stop
-        Rules for stopping before the budget is spent.
-    began : float, optional
-        When the run began, by ``time.perf_counter()``; now by default.
+    and the run ends for each when it ends for all. The pool is closed at the end. ``began`` says when the run
+    began, by ``time.perf_counter()``; now by default.
     """
 
     def __init__(
@@ -285,17 +273,7 @@ def until(
 
 
 def tell_or_fail(search: "Search", ended: Running, on_error: OnError) -> Evaluation | None:
-    """Tell the reward of an evaluation; ``None`` if it failed and failures do not count.
-
-    Parameters
-    ----------
-    search : Search
-        The search that asked for the evaluation.
-    ended : Running
-        The evaluation.
-    on_error : "raise", "skip" or float
-        What to do about a failure: raise :class:`dagsearch.EvaluationError`, skip it, or use this reward.
-    """
+    """Tell the reward of an evaluation; ``None`` if it failed and failures do not count."""
     proposal, leaf = ended.proposal, ended.proposal.leaf
     try:
         found = ended.future.result()
@@ -331,11 +309,8 @@ def tell_or_fail(search: "Search", ended: Running, on_error: OnError) -> Evaluat
 
 def checked_budget(budget: int) -> int:
     """``budget``; raises unless it is a positive whole number that can be stored."""
-    if not is_budget(budget):
-        raise ValueError(
-            f"budget must be a positive whole number of evaluations, at most {LARGEST_WHOLE}, got "
-            f"{shown(budget)}"
-        )
+    what = f"a positive whole number of evaluations, at most {LARGEST_WHOLE}"
+    check(is_budget(budget), "budget", what, budget)
     return int(budget)
 
 
@@ -351,29 +326,24 @@ def check_execution(execution: Execution) -> None:
     """Raise if there are other keywords than those of :class:`Execution`, or wrong ones."""
     check_names(execution, Execution.__annotations__)
     lost_after = execution.get("lost_after", 1.0)
-    if not is_finite(lost_after) or lost_after <= 0.0:
-        raise ValueError(f"lost_after must be a positive number of seconds, got {shown(lost_after)}")
+    check(is_positive(lost_after), "lost_after", "a positive number of seconds", lost_after)
     checked_callback(execution.get("callback"))
 
 
 def checked_callback(callback: Callback | None) -> Callback | None:
     """``callback``; raises unless it can be called with an evaluation."""
-    if callback is not None and not (callable(callback) and takes(callback, 1)):
-        raise ValueError(f"callback must be a function of one argument, an Evaluation, got {shown(callback)}")
+    sound = callback is None or (callable(callback) and takes(callback, 1))
+    check(sound, "callback", "a function of one argument, an Evaluation", callback)
     return callback
 
 
 def checked_on_error(on_error: OnError) -> OnError:
     """``on_error``; raises unless it is ``"raise"``, ``"skip"`` or a valid reward."""
-    if isinstance(on_error, str):
-        if on_error in ("raise", "skip"):
-            return on_error
-    elif is_finite(on_error) and abs(on_error) <= LARGEST_REWARD:
-        return float(on_error)
-    raise ValueError(
-        f"on_error must be 'raise', 'skip' or a reward of size {LARGEST_REWARD:g} or less, "
-        f"got {shown(on_error)}"
-    )
+    if isinstance(on_error, str) and on_error in ("raise", "skip"):
+        return on_error
+    sound = is_finite(on_error) and abs(on_error) <= LARGEST_REWARD
+    check(sound, "on_error", f"'raise', 'skip' or a reward of size {LARGEST_REWARD:g} or less", on_error)
+    return float(on_error)
 
 
 def log_if_poor(result: Result) -> Result:

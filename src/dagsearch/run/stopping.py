@@ -3,8 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from dagsearch._internal.checks import LARGEST_WHOLE, is_budget, is_finite
-from dagsearch._internal.texts import shown
+from dagsearch._internal.checks import LARGEST_WHOLE, check, is_budget, is_finite, is_positive
 
 
 @dataclass(frozen=True)
@@ -21,17 +20,13 @@ class Stop:
     """Stop once the forecast's upper limit for the rest of the budget is a gain of less than this."""
 
     def __post_init__(self) -> None:
-        if self.patience is not None and not is_budget(self.patience):
-            raise ValueError(
-                f"patience must be a positive whole number of at most {LARGEST_WHOLE}, got "
-                f"{shown(self.patience)}"
-            )
-        if self.target is not None and not is_finite(self.target):
-            raise ValueError(f"target must be a finite number, got {shown(self.target)}")
-        if self.seconds is not None and (not is_finite(self.seconds) or self.seconds <= 0.0):
-            raise ValueError(f"seconds must be positive and finite, got {shown(self.seconds)}")
-        if self.tolerance is not None and (not is_finite(self.tolerance) or self.tolerance < 0.0):
-            raise ValueError(f"tolerance must be finite and not negative, got {shown(self.tolerance)}")
+        patience, target, seconds, tolerance = self.patience, self.target, self.seconds, self.tolerance
+        whole = f"a positive whole number of at most {LARGEST_WHOLE}"
+        check(patience is None or is_budget(patience), "patience", whole, patience)
+        check(target is None or is_finite(target), "target", "a finite number", target)
+        check(seconds is None or is_positive(seconds), "seconds", "positive and finite", seconds)
+        sound = tolerance is None or (is_finite(tolerance) and tolerance >= 0.0)
+        check(sound, "tolerance", "finite and not negative", tolerance)
 
     def reason(
         self, best_reward: float, since_best: int, seconds: float, most_to_gain: Callable[[], float | None]

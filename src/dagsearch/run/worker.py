@@ -1,8 +1,7 @@
 """The worker: evaluates leaves, and sends back results that can always be pickled.
 
-A worker process is sent a problem and then leaves, pickled. It answers with nothing, or with the reason why
-it cannot load the problem, and then with the reward or step of each leaf and the error, one of which is
-``None``.
+A worker process is sent a problem and then leaves, pickled. It answers each with a pair of the reward or step
+and the error, one of which is ``None``.
 """
 
 import os
@@ -11,6 +10,7 @@ import signal
 import sys
 import time
 import traceback
+from collections.abc import Callable
 from concurrent.futures import BrokenExecutor
 from contextlib import suppress
 from threading import Thread
@@ -69,35 +69,25 @@ def serve() -> None:
         os.dup2(empty.fileno(), 0)  # also for programs that evaluations start
     os.dup2(2, 1)  # what they print is no answer
     Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
+    problem = list[Any]()
     with suppress(EOFError, OSError):
-        problem, unusable = _loaded(pickle.load(requests))
-        _send(unusable.encode(), answers)
-        while not unusable:
-            _send(_outcome(problem, pickle.load(requests)), answers)
+        _answer(requests, answers, problem.append)
+        while True:
+            _answer(requests, answers, lambda leaf: evaluated(*problem, leaf))
     _end()
 
 
-def _send(answer: bytes, answers: BinaryIO) -> None:
-    pickle.dump(answer, answers)
-    answers.flush()
-
-
-def _loaded(problem: bytes) -> tuple[Any, str]:
-    """The problem, and why it cannot be loaded; empty if it can."""
+def _answer(requests: BinaryIO, answers: BinaryIO, call: Callable[[Any], Any]) -> None:
+    """Send the outcome of a call, pickled by value, because it may have classes of the user's script."""
+    message = pickle.load(requests)
     try:
-        return pickle.loads(problem), ""
-    except (Exception, SystemExit) as error:
-        return None, described(error)
-
-
-def _outcome(problem: Any, leaf: bytes) -> bytes:
-    """What a leaf has led to, pickled by value, because it may have classes of the user's script."""
-    try:
-        return bytes(cloudpickle.dumps((evaluate(problem, pickle.loads(leaf)), None)))
-    except Exception as error:  # of the evaluation, or of pickling
+        answer = cloudpickle.dumps((call(pickle.loads(message)), None))
+    except (Exception, SystemExit) as error:  # of the call, or of pickling
         sent = _sendable(error)
         sent.add_note(shortened("".join(traceback.format_exception(error))))
-        return bytes(cloudpickle.dumps((None, sent)))
+        answer = cloudpickle.dumps((None, sent))
+    pickle.dump(answer, answers)
+    answers.flush()
 
 
 def _end_with(parent: int) -> None:

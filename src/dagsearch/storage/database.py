@@ -101,12 +101,7 @@ def database_of(storage: str | PathLike[str], write: bool = False) -> "Database"
 class Database:
     """One connection, which is opened when it is needed; a second thread needs another one.
 
-    Parameters
-    ----------
-    where : str
-        Name of the database in messages.
-    write : bool
-        Whether tables are made, and events written.
+    ``where`` names it in messages; ``write`` says whether tables are made, and events written.
     """
 
     _mark = "?"  # stands for a value in a statement

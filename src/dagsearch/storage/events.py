@@ -31,13 +31,7 @@ Body = dict[str, Any]
 
 
 class LeafEvents:
-    """Events of a search of leaves.
-
-    Parameters
-    ----------
-    search : Search
-        The search, which owns this object.
-    """
+    """Events of a search of leaves, which owns this object."""
 
     in_order = False
     """Whether asks, too, count in the order of the log: they number what is asked for."""

@@ -49,14 +49,7 @@ _SUSPICIOUS = 2
 class RunLog(Log):
     """Writes every event of a search to a run, and replays those of other processes.
 
-    Parameters
-    ----------
-    search : Search or StepSearch
-        A new search. It has the state that follows from the run's events once it has caught up.
-    database : Database
-        Where the run is.
-    header : Header
-        The run.
+    A new search has the state that follows from the run's events once it has caught up.
     """
 
     def __init__(self, search: "Search", database: Database, header: Header) -> None:
@@ -66,7 +59,6 @@ class RunLog(Log):
         self.steering = Steering()
         self.listeners: list[Any] = []
         """Called with every event of another process."""
-        self._process = os.getpid()
         self._search: Search = weakref.proxy(search)
         self._events = (StepEvents if has_costly_steps(search.problem) else LeafEvents)(search)
         self.decoded = self._events.codec.decode
@@ -99,8 +91,6 @@ class RunLog(Log):
             raise StorageError(self.broken)
         try:
             with self.deciding():
-                if os.getpid() != self._process:
-                    raise StorageError("the search was opened before this process was forked: open it again")
                 number = self.database.append(self.name, self.worker, kind, body, claim)
                 if number is not None and number <= self._seen:
                     raise StorageError(

@@ -39,18 +39,8 @@ def attach(
 ) -> None:
     """Log a new search in a run; if the run exists, the search joins it. Does nothing without storage.
 
-    Parameters
-    ----------
-    search : Search
-        A new search.
-    storage : path or URL, optional
-        The database.
-    name : str, optional
-        The run's name; by default the database has one run.
-    made_by : str
-        Name of the constructor that made the search.
-    arguments : mapping
-        Arguments of the constructor, without the problem, the seed and the storage.
+    ``made_by`` names the constructor that made the search, and ``arguments`` are its own, without the
+    problem, the seed and the storage.
     """
     from dagsearch import __version__
 
@@ -182,7 +172,7 @@ def _check_equal(what: str, then: Mapping[str, Any], now: Mapping[str, Any], whe
     for name in now:
         if then.get(name, now[name]) != now[name]:
             details = f"its {name} was {then[name]}, and is {now[name]}"
-            if name in ("identity", "leaves"):  # digests say nothing to a reader
+            if name == "leaves":  # a digest says nothing to a reader
                 details = "its choices or its data differ"
             raise StorageError(
                 f"{where} is the run of another {what} ({details}). Continue it with the same {what}, made "

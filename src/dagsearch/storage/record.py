@@ -11,9 +11,8 @@ from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple, Self
 
-from dagsearch._internal.checks import LARGEST_WHOLE, is_budget, is_finite
+from dagsearch._internal.checks import LARGEST_WHOLE, check, is_budget, is_finite
 from dagsearch._internal.plain import to_json
-from dagsearch._internal.texts import shown
 from dagsearch.errors import StorageError
 from dagsearch.results import Evaluation, Gaussian, Result
 from dagsearch.storage.database import Database, Event, Header
@@ -126,28 +125,14 @@ class Steering:
 def send_request(database: Database, run: str, action: Any, value: Any = None) -> int:
     """Ask the processes of a run to do something; returns the number of the event.
 
-    They refuse a budget below what was evaluated, and a leaf that the problem does not have.
-
-    Parameters
-    ----------
-    database : Database
-        The database, open for writing.
-    run : str
-        Name of the run.
-    action : str
-        ``"pause"``, ``"continue"``, ``"stop"``, ``"budget"`` or ``"propose"``, to evaluate a leaf next.
-    value : optional
-        For ``"budget"`` the total number of evaluations, for ``"propose"`` the leaf as it is stored.
+    ``"budget"`` takes the total number of evaluations, and ``"propose"`` a leaf as it is stored, to be
+    evaluated next. The processes refuse a budget below what was evaluated, and a leaf that the problem does
+    not have.
     """
-    if action not in ACTIONS:
-        raise ValueError(f"action must be one of {', '.join(ACTIONS)}, got {shown(action)}")
-    if action == "budget" and not is_budget(value):
-        raise ValueError(
-            f"the budget must be a positive whole number of evaluations, at most {LARGEST_WHOLE}, got "
-            f"{shown(value)}"
-        )
-    if action == "propose" and value is None:
-        raise ValueError("propose needs a leaf")
+    check(action in ACTIONS, "action", f"one of {', '.join(ACTIONS)}", action)
+    whole = f"a positive whole number of evaluations, at most {LARGEST_WHOLE}"
+    check(action != "budget" or is_budget(value), "the budget", whole, value)
+    check(action != "propose" or value is not None, "value", "a leaf", value)
     body = {"action": action, "value": value if action in ("budget", "propose") else None}
     number = database.append(run, f"{platform.node()} {os.getpid()} page", "request", body)
     assert number is not None, "a request claims nothing"
