@@ -224,7 +224,7 @@ def test_a_database_holds_several_runs_by_name(storage):
     first = ds.search(Sum(), 6, seed=0, storage=storage, name="one")
     ds.search(Own(), 6, seed=0, storage=storage, name="two")
     assert ds.search(Sum(), 6, storage=storage, name="one").history == first.history
-    with pytest.raises(StorageError, match=r"several runs: name one of them with name=… .'one', 'two'"):
+    with pytest.raises(StorageError, match=r"several runs: give the name of one of them .'one', 'two'"):
         ds.search(Sum(), 9, storage=storage)
     with pytest.raises(StorageError, match=r"has no run named 'three'"):
         ds.Search.resume(storage, Sum(), name="three")
@@ -252,7 +252,7 @@ def test_lines_that_are_no_run_write_nothing(lines, storage, fresh):
     if lines[-1:] == ["without an event"]:
         lines = lines_of(storage)
         del lines[2]
-    with pytest.raises(StorageError, match=r"not an exported run|is not JSON"):
+    with pytest.raises(StorageError, match="not an exported run"):
         restored(lines, copy := fresh())
     with pytest.raises(StorageError):  # not even a database without a run
         record(copy)

@@ -142,7 +142,7 @@ def test_a_run_is_exported_and_imported(tmp_path, capsys):
     assert cli.main(["show", str(copy)]) == 1
     *_, missing, several = capsys.readouterr().err.splitlines()
     assert missing.endswith("copy.db has no run named 'third'")
-    assert several.endswith("copy.db has several runs: name one of them with --name ('run', 'second')")
+    assert several.endswith("copy.db has several runs: give the name of one of them ('run', 'second')")
 
 
 @pytest.mark.parametrize("text", ["", "a,b\n1,2\n", "[1]\n", '{"run": {"name": "a"}}\n', "\xff"])

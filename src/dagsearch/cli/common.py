@@ -9,7 +9,6 @@ from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from dagsearch._internal.checks import is_budget
-from dagsearch.errors import StorageError
 
 if TYPE_CHECKING:
     from dagsearch.storage.database import Database, Header
@@ -41,15 +40,10 @@ def add_seed(parser: argparse.ArgumentParser) -> None:
 @contextmanager
 def opened_run(options: argparse.Namespace) -> "Iterator[tuple[Database, Header]]":
     """The run that the options name, to be read; raises ``StorageError`` if there is no such run."""
-    from dagsearch.report.runs import runs_in
     from dagsearch.storage.database import database_of
 
     with closing(database_of(options.storage)) as database:
-        runs = runs_in(database, options.name)
-        if len(runs) > 1:
-            names = ", ".join(repr(one.name) for one in runs[:10])
-            raise StorageError(f"{database.where} has several runs: name one of them with --name ({names})")
-        yield database, runs[0]
+        yield database, database.run(options.name)
 
 
 def positive(text: str) -> int:

@@ -93,13 +93,13 @@ class Processes(ThreadPoolExecutor):
         if self._over:
             raise BrokenExecutor("the evaluation was given up")
         try:
-            _, error = pickle.loads(_ask(process, self._problem))
-        except _DEATH as death:
+            _, unusable = pickle.loads(_ask(process, self._problem))
+        except _DEATH as error:
             how = self._end(process)
-            raise BrokenExecutor(f"its worker process {how}, before the evaluation could begin") from death
-        if error is not None:
+            raise BrokenExecutor(f"its worker process {how}, before the evaluation could begin") from error
+        if unusable is not None:
             self._end(process)
-            raise BrokenExecutor(f"the problem cannot be loaded there: {described(error)}")
+            raise BrokenExecutor(f"the problem cannot be loaded there: {described(unusable)}")
         return process
 
     def _end(self, process: Process) -> str:

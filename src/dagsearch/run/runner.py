@@ -341,7 +341,7 @@ def checked_on_error(on_error: OnError) -> OnError:
     """``on_error``; raises unless it is ``"raise"``, ``"skip"`` or a valid reward."""
     if isinstance(on_error, str) and on_error in ("raise", "skip"):
         return on_error
-    sound = is_finite(on_error) and abs(on_error) <= LARGEST_REWARD
+    sound = is_finite(on_error) and abs(float(on_error)) <= LARGEST_REWARD
     check(sound, "on_error", f"'raise', 'skip' or a reward of size {LARGEST_REWARD:g} or less", on_error)
     return float(on_error)
 

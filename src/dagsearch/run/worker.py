@@ -73,7 +73,7 @@ def serve() -> None:
     with suppress(EOFError, OSError):
         _answer(requests, answers, problem.append)
         while True:
-            _answer(requests, answers, lambda leaf: evaluated(*problem, leaf))
+            _answer(requests, answers, lambda leaf: evaluated(problem[0], leaf))
     _end()
 
 

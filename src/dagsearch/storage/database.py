@@ -209,7 +209,7 @@ class Database:
         runs = self.runs()
         if name is None and len(runs) > 1:
             names = ", ".join(repr(one.name) for one in runs[:10])
-            raise StorageError(f"{self.where} has several runs: name one of them with name=… ({names})")
+            raise StorageError(f"{self.where} has several runs: give the name of one of them ({names})")
         return next((one for one in runs if name is None or one.name == name), None)
 
     def begin(self, name: str | None, header: Header) -> Header:

@@ -4,7 +4,6 @@ import json
 from collections.abc import Iterable, Iterator
 from contextlib import closing
 from os import PathLike
-from typing import Any
 
 from dagsearch.errors import StorageError
 from dagsearch.storage.database import Database, Event, Header, database_of
@@ -25,22 +24,15 @@ def imported(
     Returns the run, its number of events, and the name of its database. Nothing is written, and no database
     created, unless all lines are well-formed.
     """
-    rows = [_decoded(number, line) for number, line in enumerate(lines, start=1) if line.strip()]
     try:
+        rows = [json.loads(line) for line in lines if line.strip()]
         header = Header(**rows[0]["run"])
         events = [Event(**row) for row in rows[1:]]
         if [event.number for event in events] != list(range(1, len(events) + 1)):
             raise ValueError("events are missing, or in another order")
-    except (LookupError, TypeError, ValueError) as error:
+    except (LookupError, TypeError, ValueError, RecursionError) as error:
         raise StorageError(f"this is not an exported run ({type(error).__name__}: {error})") from error
     header = header._replace(name=header.name if name is None else name)
     with closing(database_of(storage, write=True)) as database:
         database.restore(header, events)
     return header, len(events), database.where
-
-
-def _decoded(number: int, line: str) -> Any:
-    try:
-        return json.loads(line)
-    except (ValueError, RecursionError) as error:
-        raise StorageError(f"line {number} is not JSON ({error})") from error
