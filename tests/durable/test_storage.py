@@ -611,6 +611,14 @@ def test_a_run_that_is_deleted_replaced_or_cut_meanwhile_stops_the_search(harm, 
     search.close()
 
 
+def test_a_forked_search_tells_nothing(stored):
+    search = ds.Search.resume(stored, Sum())
+    search.log._process += 1
+    with pytest.raises(StorageError, match="forked"):
+        search.ask()
+    search.close()
+
+
 def test_a_connection_that_breaks_is_made_again(postgres):
     import psycopg
 

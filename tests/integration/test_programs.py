@@ -10,8 +10,7 @@ import pytest
 
 import dagsearch as ds
 from dagsearch.errors import EvaluationError
-from dagsearch.run.processes import Processes
-from dagsearch.run.worker import evaluate
+from dagsearch.run.processes import Processes, evaluate
 from support.problems import Programs
 from support.processes import PATIENCE, alive, environment, running, wait_until
 

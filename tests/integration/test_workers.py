@@ -13,8 +13,7 @@ import pytest
 import dagsearch as ds
 from dagsearch.errors import EvaluationError
 from dagsearch.run.pools import PoolError
-from dagsearch.run.processes import ProcessDied, Processes
-from dagsearch.run.worker import evaluate
+from dagsearch.run.processes import ProcessDied, Processes, evaluate
 from support.problems import (
     Dying,
     GatedAndPoisoned,

@@ -127,7 +127,7 @@ def headline(record: Record, told: Sequence[Shown], running: bool) -> dict[str, 
     if record.best is not None and not record.steps:  # steps are not numbered by evaluation
         remark = f"evaluation {record.best + 1}"
     if record.game:
-        mean, variance = record.values[-1][1] if record.values else (None, 0.0)
+        mean, variance = record.value or (None, 0.0)
         name, best, remark = "Value for the first player", mean, f"± {number(variance**0.5)}"
     done = f"{record.evaluations:,}" + (f" of {record.budget:,}" if record.budget is not None else "")
     others = ((len(record.pending), "pending"), (len(record.failures), "failed"))

@@ -12,8 +12,7 @@ from dagsearch._internal.texts import shown
 from dagsearch.errors import DagSearchError
 from dagsearch.problem import Problem
 from dagsearch.results import Proposal
-from dagsearch.run.processes import Processes
-from dagsearch.run.worker import evaluate, evaluated
+from dagsearch.run.processes import Processes, evaluate, evaluated
 
 # Seconds in which Dask's scheduler must answer.
 _SCHEDULER_TIMEOUT = 30.0

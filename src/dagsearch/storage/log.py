@@ -59,6 +59,7 @@ class RunLog(Log):
         self.steering = Steering()
         self.listeners: list[Any] = []
         """Called with every event of another process."""
+        self._process = os.getpid()
         self._search: Search = weakref.proxy(search)
         self._events = (StepEvents if has_costly_steps(search.problem) else LeafEvents)(search)
         self.decoded = self._events.codec.decode
@@ -91,6 +92,8 @@ class RunLog(Log):
             raise StorageError(self.broken)
         try:
             with self.deciding():
+                if os.getpid() != self._process:
+                    raise StorageError("the search was opened before this process was forked: open it again")
                 number = self.database.append(self.name, self.worker, kind, body, claim)
                 if number is not None and number <= self._seen:
                     raise StorageError(

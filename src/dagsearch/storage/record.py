@@ -169,6 +169,8 @@ class Record(Steering):
     """Text for each number in a leaf; ``None`` if leaves are as they are."""
     largest = math.inf
     """The largest possible reward."""
+    value: Gaussian | None = None
+    """Belief over the value of a game."""
     about: Mapping[str, Any] = MappingProxyType({})
     """The first note of a feature selection, which says whose scores these are; empty in other searches."""
     _noisy = False  # whether the best leaf is not the one with the largest reward
@@ -179,8 +181,6 @@ class Record(Steering):
         self.pending: dict[int, Waiting] = {}
         """Evaluations that have not ended, by the number of the event that asked for them."""
         self.failures: list[Failure] = []
-        self.values: list[tuple[int, Gaussian]] = []
-        """Beliefs over the value of a game, each with the number of rewards then."""
 
     @classmethod
     def of(cls, database: Database, header: Header) -> Self:
@@ -196,8 +196,7 @@ class Record(Steering):
         record = cls()
         record.minimized, record.game, record.steps = result.minimized, result.game, result.steps
         record.settled = result.stopped == "exhausted" or result.probability_best == 1.0
-        if result.game and result.value is not None:
-            record.values.append((len(result.history), result.value))
+        record.value = result.value
         record.add_evaluations(result.history, -1.0 if result.minimized else 1.0)
         return record
 
@@ -280,11 +279,9 @@ class Record(Steering):
     def begin(self, header: Header) -> None:
         """Take the header of a run."""
         leaves, self.begun, self.version = header.settings["leaves"], header.created, header.version
-        self.problem, self.made_by = str(header.problem.get("type")), header.settings["made_by"]
-        self.form, self.minimized = leaves.get("form"), bool(leaves.get("minimize"))
-        self.game, self.steps = bool(leaves.get("game")), leaves.get("steps") is True
-        labels = leaves.get("labels")
-        self.labels = list(map(str, labels)) if isinstance(labels, list) else None
+        self.problem, self.made_by = header.problem["type"], header.settings["made_by"]
+        self.form, self.minimized, self.labels = leaves["form"], leaves["minimize"], leaves["labels"]
+        self.game, self.steps = leaves["game"], leaves["steps"]
 
     def _on_ask(self, event: Event) -> None:
         leaf, moves = event.body.get("leaf"), event.body.get("moves")
@@ -292,7 +289,7 @@ class Record(Steering):
         self.settled = False
         self.recommend(event.body.get("best"))
         if (value := event.body.get("value")) is not None:
-            self.values.append((len(self.told), Gaussian(*value)))
+            self.value = Gaussian(*value)
 
     def _on_take(self, event: Event) -> None:
         if (asked := self.pending.get(event.body["ask"])) is not None:
