@@ -18,13 +18,12 @@ import platform
 import random
 import resource
 import statistics
-import subprocess
-import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import closing
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -56,20 +55,24 @@ def problem(seconds: float = 0.0, log: Path | None = None) -> ds.problems.Subset
 # What each process does ------------------------------------------------------------------------------
 
 
-def work(storage: str, budget: str, seconds: str, log: str, initial: str) -> None:
+def work(storage: str, budget: int, seconds: float, log: Path, initial: int) -> None:
     """Take part in a run until it is over."""
-    measured = problem(float(seconds), Path(log))
-    with closing(ds.Search.default(measured, initial=int(initial), seed=SEED, storage=storage)) as search:
-        for _ in until(search, int(budget), lost_after=3.0):
+    measured = problem(seconds, log)
+    with closing(ds.Search.default(measured, initial=initial, seed=SEED, storage=storage)) as search:
+        for _ in until(search, budget, lost_after=3.0):
             pass
 
 
 def start(storage: str, budget: int, seconds: float, log: Path, initial: int = 10) -> Any:
     """A process that takes part in a run."""
-    arguments = map(str, (storage, budget, seconds, log, initial))
-    command = [sys.executable, "-m", "experiments.storage", "work", *arguments]
-    with log.with_suffix(".errors").open("ab") as errors:
-        return subprocess.Popen(command, stderr=errors, env={**os.environ, "OMP_NUM_THREADS": "1"})
+    process = get_context("spawn").Process(target=work, args=(storage, budget, seconds, log, initial))
+    process.start()
+    return process
+
+
+def ended(processes: Iterable[Any]) -> list[int]:
+    """The exit codes of processes, once all have ended; that of an error is 1."""
+    return sorted({process.join() or process.exitcode for process in processes})
 
 
 def counted(storage: str, log: Path) -> dict[str, Any]:
@@ -89,7 +92,6 @@ def counted(storage: str, log: Path) -> dict[str, Any]:
         "taken over": sum(event.kind == "take" for event in events),
         "finished": len(finished),
         "finished twice": sum(count - 1 for count in Counter(finished).values()),
-        "tracebacks": log.with_suffix(".errors").read_text().count("Traceback"),
         "seconds from the first ask to the last reward": tells[-1].time - asks[0].time,
     }
 
@@ -109,16 +111,14 @@ def _storm(storage: str, quick: bool, log: Path) -> dict[str, Any]:
     log.touch()
     rng, killed = random.Random(SEED), 0
     running = [start(storage, budget, 0.05, log) for _ in range(processes)]
-    while killed < kills and any(one.poll() is None for one in running):
+    while killed < kills and any(one.is_alive() for one in running):
         time.sleep(rng.uniform(0.1, 0.6))
         place = rng.randrange(processes)
-        if running[place].poll() is None:
-            running[place].kill()
-            killed += 1
-        running[place].wait()
+        killed += running[place].is_alive()
+        running[place].kill()
+        running[place].join()
         running[place] = start(storage, budget, 0.05, log)
-    codes = [one.wait() for one in running]
-    return {"kills": killed, "exit codes": codes, **counted(storage, log)}
+    return {"kills": killed, "exit codes": ended(running), **counted(storage, log)}
 
 
 def crowd(quick: bool, folder: Path) -> dict[str, Any]:
@@ -133,7 +133,7 @@ def crowd(quick: bool, folder: Path) -> dict[str, Any]:
             "processes": processes,
             "seconds of an evaluation": seconds,
             "ideal seconds": budget * seconds / processes,
-            "exit codes": sorted({one.wait() for one in running}),
+            "exit codes": ended(running),
             **counted(storage, log),
         }
     return found
@@ -220,8 +220,6 @@ MEASUREMENTS = {one.__name__: one for one in (storm, crowd, pace, long, pending)
 
 def main() -> None:
     """Measure, print and write."""
-    if sys.argv[1:2] == ["work"]:
-        return work(*sys.argv[2:])
     parser = argparse.ArgumentParser(prog="python -m experiments.storage", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", default=list(MEASUREMENTS))
     parser.add_argument("--quick", action="store_true", help="run small versions")
@@ -236,7 +234,6 @@ def main() -> None:
         written = json.dumps(found, indent=1)
         (options.out / f"{name}.json").write_text(written + "\n")
         print(written, flush=True)
-    return None
 
 
 if __name__ == "__main__":
