@@ -295,7 +295,7 @@ def test_a_run_of_another_problem_is_refused(stored, tmp_path):
         stored, "another problem .its type was Sum, and is Subsets", ds.problems.Subsets(17, 4, reward=sum)
     )
     default(ds.problems.Synthetic(seed=0), tmp_path / "data.db").close()
-    refused(tmp_path / "data.db", "another problem .its ", ds.problems.Synthetic(seed=1))
+    refused(tmp_path / "data.db", "its choices or its data differ", ds.problems.Synthetic(seed=1))
     ds.StepSearch(BitPasses(0), storage=tmp_path / "steps.db").close()
     with pytest.raises(StorageError, match="another problem"):
         ds.StepSearch(BitPasses(1), storage=tmp_path / "steps.db")
