@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple, Self
 
-from dagsearch._internal.checks import LARGEST_WHOLE, check, is_budget, is_finite
+from dagsearch._internal.checks import LARGEST_WHOLE, check, is_budget
 from dagsearch._internal.plain import to_json
 from dagsearch.errors import StorageError
-from dagsearch.results import Evaluation, Gaussian, Result
+from dagsearch.results import Gaussian, Result
 from dagsearch.storage.database import Database, Event, Header
 from dagsearch.storage.encoding import moves_to, note_to_json
 
@@ -197,21 +197,22 @@ class Record(Steering):
         record.minimized, record.game, record.steps = result.minimized, result.game, result.steps
         record.settled = result.stopped == "exhausted" or result.probability_best == 1.0
         record.value = result.value
-        record.add_evaluations(result.history, -1.0 if result.minimized else 1.0)
-        return record
-
-    def add_evaluations(self, evaluations: Iterable[Evaluation], sign: float = 1.0) -> None:
-        """Take evaluations of a search in this process; their rewards are multiplied by ``sign``."""
-        for evaluation in evaluations:
-            if evaluation.reward == -math.inf:  # a step to a state without a value
-                self.without_reward += 1
+        sign = -1.0 if result.minimized else 1.0
+        for one in result.history:
+            if one.reward == -math.inf:  # a step to a state without a value
+                record.without_reward += 1
                 continue
-            # A costly step is known by the way to it.
-            leaf, predicted = None if self.steps else _encoded(evaluation.leaf), evaluation.predicted
+            leaf, predicted = None, one.predicted
+            if not record.steps:  # which are known by the way to them
+                try:
+                    leaf = to_json(one.leaf)
+                except TypeError:
+                    leaf = note_to_json(one.leaf)
             if predicted is not None:
                 predicted = Gaussian(sign * predicted.mean, predicted.variance)
-            moves = moves_to(leaf, evaluation.actions or ())
-            self.add_told(Observation(leaf, moves, sign * evaluation.reward, evaluation.seconds, predicted))
+            moves = moves_to(leaf, one.actions or ())
+            record.add_told(Observation(leaf, moves, sign * one.reward, one.seconds, predicted))
+        return record
 
     @property
     def selection(self) -> bool:
@@ -272,7 +273,8 @@ class Record(Steering):
         take: Callable[[Event], None] | None = getattr(self, f"_on_{event.kind}", None)
         if take is not None:
             take(event)
-        self.note(event.note)
+        if not self.about and (note := event.note).keys() >= _ABOUT:
+            self.about, self.labels, self.largest = note, note["features"], note.get("largest", math.inf)
         self.last = event.time
         self.events += 1
 
@@ -331,18 +333,3 @@ class Record(Steering):
     def _on_end(self, event: Event) -> None:
         self.stopped = str(event.body["stopped"])
         self.recommend(event.body.get("best"))
-
-    def note(self, note: Mapping[str, Any]) -> None:
-        """Take the note of an event. The first one of a feature selection names its features."""
-        if not self.about and note.keys() >= _ABOUT and isinstance(note["features"], list):
-            self.about, self.labels = note, list(map(str, note["features"]))
-            if is_finite(note.get("largest")):
-                self.largest = float(note["largest"])
-
-
-def _encoded(leaf: Any) -> Any:
-    """A leaf in JSON types; one that JSON cannot hold as text."""
-    try:
-        return to_json(leaf)
-    except TypeError:
-        return note_to_json(leaf)
