@@ -3,7 +3,7 @@
 - :mod:`~experiments.harness`: the runner, files, pictures, tables in pages, and methods to compare with.
 - :mod:`~experiments.paper`: the experiments of the paper.
 - :mod:`~experiments.benchmarks`: comparisons that the paper does not have.
-- :mod:`~experiments.general`: the default search on every kind of choice, with large budgets.
+- :mod:`~experiments.general`: the default search on every kind of choice, with noise, with large budgets.
 - :mod:`~experiments.speed`: timings.
 - :mod:`~experiments.arena`: games between players.
 - :mod:`~experiments.costly`: costly steps.

@@ -49,6 +49,7 @@ _BENCHMARKS = {
     "batches": Experiment("benchmarks.beyond:batches", "eight evaluations at once", folder="beyond"),
     "selection": Experiment("benchmarks.selection:run", "selectors on twelve tables", folder="beyond"),
     "general": Experiment("general:run", "every kind of choice", _SUITE, "general"),
+    "noise": Experiment("general.noise:run", "what is recommended under noise", _SUITE, "noise"),
     "long": Experiment("general.long:run", "thousands of evaluations", _SUITE, "long"),
     "costly": Experiment(
         "costly:run", "costly steps, beside greedy, beams and climbing", ("seeds",), "costly"

@@ -20,6 +20,8 @@ from experiments.harness.runner import Outcome, Row, kept_from, read_rows, run_r
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+SHARE = "share of one point"
+"""Part of the evaluations of the point that was evaluated most often, where scores are noisy."""
 _QUICK_BUDGET = 30
 _WARM: set[tuple[str, str]] = set()
 
@@ -118,7 +120,11 @@ def one_run(name: str, method: Method, task: Task, number: int, quick: bool) -> 
     reached = recommended(instance, evaluate)
     if task.scaled:
         reached = np.round(scale_of(task, number).regret(reached), 9) + 0.0  # 0, not -0
-    return changes(reached, name, task.name, number, evaluate, budget)
+    rows = changes(reached, name, task.name, number, evaluate, budget)
+    if instance.noise > 0.0:
+        most = float(np.unique(np.array(evaluate.points), axis=0, return_counts=True)[1].max())
+        rows.append(Row(name, f"{task.name}, {SHARE}", number, budget, most / len(evaluate.points)))
+    return rows
 
 
 def evaluated(method: Method, instance: Instance, budget: int, seed: int) -> Evaluations:

@@ -21,6 +21,7 @@ SMALL = [
     ("benchmark", "selection"),
     ("benchmark", "speed"),
     ("benchmark", "long"),
+    ("benchmark", "noise"),
     ("benchmark", "costly"),
     ("truth", "search"),
 ]

@@ -1,4 +1,4 @@
-"""Problems of the benchmarks ``general`` and ``long``: our own, and the field's standard ones."""
+"""Problems of the benchmarks ``general``, ``noise`` and ``long``: our own, and the field's standard ones."""
 
 from experiments.general.problems import (
     categories,
@@ -12,7 +12,7 @@ from experiments.general.problems import (
 )
 from experiments.general.problems.base import Instance, Scores, Task, as_class, noisy, relabelled
 
-__all__ = ["KINDS", "LARGE", "TASKS", "Instance", "Scores", "Task"]
+__all__ = ["KINDS", "LARGE", "NOISY", "TASKS", "Instance", "Scores", "Task"]
 
 KINDS = (
     "subsets",
@@ -90,6 +90,15 @@ TASKS: dict[str, Task] = {
     task.name: task for task in sorted((*_OWN, *_ORDERED, *_VARIANTS), key=lambda t: KINDS.index(t.kind))
 }
 """Every problem of ``benchmark general`` by its name, kind by kind."""
+
+_TO_BE_NOISY = """
+cover regression portfolio knapsack contamination maxsat pest ackley
+tardiness tour assignment flow-shop landscape motifs folding labs
+"""
+NOISY: dict[str, Task] = {
+    task.name: task for task in (noisy(_NAMED[name], budget=80) for name in _TO_BE_NOISY.split())
+}
+"""The problems of ``benchmark noise``, four of each of four kinds."""
 
 LARGE: dict[str, Task] = {
     name: Task(name, "large", what, 3000, make, instances=100, scaled=False)
