@@ -191,7 +191,8 @@ class Database:
         name, created, version, problem, settings = row
         try:
             header = Header(name, created, version, json.loads(problem), json.loads(settings))
-            if header.settings.keys() >= _SETTINGS and header.settings.get("digest") == _digest(header):
+            digest = _digest(header)
+            if header.settings.keys() >= _SETTINGS and header.settings.get("digest", digest) == digest:
                 return header
             raise ValueError("its settings were changed")
         except (AttributeError, TypeError, ValueError) as error:
@@ -298,7 +299,7 @@ def _checksum(row: tuple[Any, ...]) -> str:
 
 
 def _digest(header: Header) -> str:
-    """A checksum of what identifies a run, except for its name."""
+    """A checksum of what identifies a run, except for its name; the settings of the first runs have none."""
     settings = {name: value for name, value in header.settings.items() if name != "digest"}
     return _checksum((header.version, header.problem, settings))
 
