@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from dagsearch.costly.edges import Edges
+from dagsearch.costly.edges import EXHAUSTED, Another, Edges
 from dagsearch.costly.edges import checked_step as checked_costly_step
 from dagsearch.errors import ProblemError
 from dagsearch.posterior.units import checked_reward
@@ -129,10 +129,12 @@ def _take_steps(problem: Any, count: int, rng: np.random.Generator) -> None:
     edges = Edges(problem)
     while count > 0 and (found := np.flatnonzero(edges.open)).size > 0:
         edge = int(found[rng.integers(found.size)])
-        if not edges.draw(edge):
+        state, action = edges.states[int(edges.node[edge])], edges.action(edge)
+        if action is Another:
+            edges.became[edge] = EXHAUSTED
             continue
+        edges.ask(edge, action)
         count -= 1
-        state, action = edges.states[int(edges.node[edge])], edges.actions[edge]
         before = repr(state)
         step = checked_costly_step(problem.expand(state, action), f"expand({state!r}, {action!r})")
         if repr(state) != before:

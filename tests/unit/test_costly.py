@@ -26,7 +26,7 @@ def take(edges, problem, state, action):
     """Take a step of the user's choice."""
     node = edges.find(state)
     edge = next(e for e in range(edges.count) if edges.node[e] == node and edges.actions[e] == action)
-    assert edges.draw(edge)
+    edges.ask(edge, action)
     edges.take(edge, edges.describe(problem.expand(state, action)))
 
 
@@ -289,7 +289,7 @@ def test_memory_grows_with_the_edges_where_every_state_has_actions_of_its_own():
     assert search.edges.count > 9_000
     assert search.edges.kinds > 18_000
     assert peak < 20e6  # beliefs by state and action took 132 MB
-    arrays = [part for field in search.model._fields for part in vars(field).values()]
+    arrays = vars(search.model.effect).values()
     largest = max(one.size for one in arrays if isinstance(one, np.ndarray))
     assert largest <= 4 * search.edges.count
 

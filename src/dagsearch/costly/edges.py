@@ -16,14 +16,13 @@ new edge: V changes on the way up as long as it improves, R on the way down.
 """
 
 from collections.abc import Hashable, Iterator, Sequence
-from itertools import chain
+from itertools import islice
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from dagsearch._internal.arrays import grown
 from dagsearch._internal.checks import is_finite
-from dagsearch._internal.compiled import compiled
 from dagsearch._internal.texts import shown
 from dagsearch._internal.typing import BoolArray, FloatArray, IntArray
 from dagsearch.errors import ProblemError
@@ -33,22 +32,23 @@ from dagsearch.space import Space
 
 UNTAKEN: Final = 0
 PENDING: Final = 1
-FAILED: Final = 2
-BACK: Final = 3
-KNOWN: Final = 4
-NEW: Final = 5
-"""What has become of an edge: not taken; asked for; failed; led to its own state or one above it, to another
-known one, or to a new one."""
+EXHAUSTED: Final = 2
+FAILED: Final = 3
+BACK: Final = 4
+KNOWN: Final = 5
+NEW: Final = 6
+"""What has become of an edge: not taken; asked for; its iterator has ended; failed; led to its own state or
+one above it, to another known one, or to a new one."""
 
 DRAWN: Final = 1 << 40
 """Numbers from here on are actions that an iterator has named, which exist nowhere else."""
 
-_NODES = ("stop", "best_below", "reach", "parent", "depth", "by", "last")
-_EDGES = ("node", "sibling", "kind", "before", "became", "child", "log_prior", "cost", "gain")
+_NODES = ("stop", "best_below", "reach", "parent", "depth", "by")
+_EDGES = ("node", "kind", "became", "child", "log_prior", "cost", "gain")
 _NUMBERS = {"stop", "best_below", "reach", "log_prior", "cost", "gain"}  # the others are whole
 
 
-class _Another:
+class Another:
     """Stands for the action that the iterator of a state's actions will name next."""
 
 
@@ -58,7 +58,7 @@ class Arrival(NamedTuple):
     step: Step
     """The step."""
     offered: Sequence[tuple[Action, float, float]] = ()
-    """The actions with their log priors and costs; :class:`_Another` if an iterator names them."""
+    """The actions with their log priors and costs; :class:`Another` if an iterator names them."""
     source: Iterator[Action] | None = None
     """The iterator."""
 
@@ -78,16 +78,10 @@ class Edges:
     """Number of steps on that path."""
     by: IntArray
     """The last edge of the best known path to each node; −1 for the root."""
-    last: IntArray
-    """The last edge of each node, or −1; ``sibling`` has the others."""
     node: IntArray
     """Where each edge begins."""
-    sibling: IntArray
-    """The edge of the same node before each edge, or −1."""
     kind: IntArray
     """Number of each edge's action, twice, plus one if the first path to the node has taken it before."""
-    before: IntArray
-    """The edge of the same kind before each edge, or −1; ``latest`` has the last one of each kind."""
     became: IntArray
     child: IntArray
     """Where each taken edge has led; −1 if it is not known."""
@@ -101,19 +95,20 @@ class Edges:
         self.states: list[State] = []
         self.actions: list[Action] = []
         """The action of every edge."""
-        self.taken: dict[tuple[int, int], int] = {}
-        """Edges that were asked for, by node and :meth:`number`."""
+        self.leaving: list[list[int]] = []
+        """The edges that begin at each node."""
+        self.at: dict[tuple[int, int], int] = {}
+        """Edges by node and :meth:`number`."""
         self.nodes = self.count = 0
         for name in _NODES + _EDGES:
             setattr(self, name, np.zeros(64, dtype=float if name in _NUMBERS else int))
-        self.latest = np.full(64, -1)
         self._ids: dict[Hashable, int] = {}
         self._numbers: dict[Hashable, int] = {}  # of actions
         self._used: list[frozenset[int]] = []  # numbers of the actions on the first path to each node
         self._into: list[list[int]] = []  # linked edges that lead to each node
-        self._out: list[list[int]] = []  # linked edges that leave it
         self._sources: dict[int, Iterator[Action]] = {}  # of nodes whose actions come one by one
-        self._recorded: dict[int, list[Action]] = {}  # what the iterators named before the search was resumed
+        self._named: dict[int, list[Action]] = {}  # what they named last
+        self._asked: dict[int, list[Action]] = {}  # what was asked for; it is passed over when it is named
         root = self.problem.root()
         self._add(self.describe(checked_step(root if isinstance(root, Step) else Step(root), "root()")), -1)
 
@@ -125,7 +120,7 @@ class Edges:
             return Arrival(step)
         found = self._actions_of(step)
         source = None if hasattr(found, "__len__") else iter(found)
-        actions = list(found) if source is None else [_Another]
+        actions = list(found) if source is None else [Another]
         if len(actions) > MOST_ACTIONS:
             raise ProblemError(
                 f"{shown(step.state)} has {len(actions):,} actions, more than the {MOST_ACTIONS:,} that a "
@@ -139,11 +134,11 @@ class Edges:
                 raise ProblemError(
                     f"prior({state!r}) must return {count} probabilities, one per action, got {shown(priors)}"
                 )
-        costs = [1.0 if action is _Another else self._cost(state, action) for action in actions]
+        costs = [1.0 if action is Another else self.cost_of(state, action) for action in actions]
         log_priors = np.log(np.maximum(priors, 1e-30)).tolist()
         return Arrival(step, list(zip(actions, log_priors, costs, strict=True)), source)
 
-    def _cost(self, state: State, action: Action) -> float:
+    def cost_of(self, state: State, action: Action) -> float:
         """The cost of a step; raises :class:`ProblemError` unless it is a positive number."""
         member = getattr(self.problem, "cost", None)
         cost = 1.0 if member is None else member(state, action)
@@ -177,9 +172,9 @@ class Edges:
         self.states.append(step.state)
         self.stop[node] = self.best_below[node] = -np.inf if step.value is None else step.value
         self._into.append([])
-        self._out.append([])
         self.nodes += 1
-        self.parent[node], self.by[node], self.last[node], used = -1, by, -1, frozenset[int]()
+        self.leaving.append([])
+        self.parent[node], self.by[node], used = -1, by, frozenset[int]()
         if by >= 0:
             parent = self.parent[node] = int(self.node[by])
             self.reach[node], self.depth[node] = -np.inf, self.depth[parent] + 1
@@ -201,12 +196,10 @@ class Edges:
         except TypeError:  # not hashable: only its text is known
             number = self._numbers.setdefault(repr(action), len(self._numbers))
         kind = 2 * number + (number in self._used[node])
-        self.latest = grown(self.latest, self.kinds, fill=-1)
-        self.node[edge], self.kind[edge], self.before[edge] = node, kind, self.latest[kind]
-        self.sibling[edge], self.last[node] = self.last[node], edge
-        self.latest[kind] = edge
-        self.became[edge], self.child[edge] = UNTAKEN, -1
-        self.log_prior[edge], self.cost[edge], self.gain[edge] = log_prior, cost, 0.0
+        self.node[edge], self.kind[edge], self.child[edge] = node, kind, -1
+        self.log_prior[edge], self.cost[edge] = log_prior, cost
+        self.leaving[node].append(edge)
+        self.at[node, number] = edge
         self.actions.append(action)
         self.count += 1
 
@@ -219,10 +212,6 @@ class Edges:
         """The state's node, or −1."""
         return self._ids.get(self.space.key(state), -1)
 
-    def leaving(self, node: int) -> IntArray:
-        """All edges that begin at a node, the last first."""
-        return np.asarray(_leaving(int(self.last[node]), self.sibling))
-
     @property
     def open(self) -> BoolArray:
         """Which edges can be taken, shape ``(count,)``."""
@@ -231,35 +220,28 @@ class Edges:
 
     # Taking steps ------------------------------------------------------------------------------------------
 
-    def draw(self, edge: int, recorded: Sequence[Action] = ()) -> bool:
-        """Make an edge pending, with its action; false, and it is closed, if its iterator has no more.
+    def action(self, edge: int) -> Action:
+        """The action of an edge, which an iterator may name now; :class:`Another` if it has ended."""
+        if not self.is_unnamed(edge):
+            return self.actions[edge]
+        node = int(self.node[edge])
+        named, asked = self._named.setdefault(node, []), self._asked.setdefault(node, [])
+        if not named:
+            named.extend(islice(self._sources[node], 1))
+        while named and named[0] in asked:
+            asked.remove(named.pop())
+            named.extend(islice(self._sources[node], 1))
+        return named[0] if named else Another
 
-        ``recorded`` holds the action if a log says what the iterator named.
-        """
+    def ask(self, edge: int, action: Action) -> None:
+        """Make an edge pending. ``action`` is its own, or what an iterator has named, here or elsewhere."""
         if self.is_unnamed(edge):
             node = int(self.node[edge])
-            try:
-                action = recorded[0] if recorded else self._next_action(node)
-            except StopIteration:
-                self.became[edge] = FAILED
-                return False
-            self._recorded.setdefault(node, []).extend(recorded)
-            self.cost[edge], self.actions[edge] = self._cost(self.states[node], action), action
-            self._add_edge(node, _Another, float(self.log_prior[edge]), float(self.cost[edge]))
-        self.taken[int(self.node[edge]), self.number(edge)] = edge
+            self._asked.setdefault(node, []).append(action)
+            self.actions[edge], self.cost[edge] = action, self.cost_of(self.states[node], action)
+            self.at[node, DRAWN + edge] = edge
+            self._add_edge(node, Another, float(self.log_prior[edge]), float(self.cost[edge]))
         self.became[edge] = PENDING
-        return True
-
-    def put_back(self, edge: int, drawn: bool) -> None:
-        """Undo the last :meth:`draw`: what an iterator has named is named again next time."""
-        self.became[edge] = UNTAKEN
-        if drawn:
-            node, action = int(self.node[edge]), self.actions[edge]
-            self._sources[node] = chain([action], self._sources[node])
-            self.actions[edge] = self.actions.pop()
-            self.count -= 1
-            self.last[node] = self.sibling[self.count]
-            self.latest[self.kind[self.count]] = self.before[self.count]
 
     def number(self, edge: int) -> int:
         """The number of an edge's action; from :data:`DRAWN` on, of its own, if an iterator has named it."""
@@ -269,18 +251,11 @@ class Edges:
     @property
     def another(self) -> int:
         """The number of all actions that an iterator names or has named; −1 if there are none."""
-        return self._numbers.get(_Another, -1)
+        return self._numbers.get(Another, -1)
 
     def is_unnamed(self, edge: int) -> bool:
         """Whether an iterator will name the edge's action."""
-        return self.actions[edge] is _Another
-
-    def _next_action(self, node: int) -> Action:
-        """The next action of an iterator; what it named before the search was resumed is passed over."""
-        recorded = self._recorded.get(node, [])
-        while (action := next(self._sources[node])) in recorded:
-            recorded.remove(action)
-        return action
+        return self.actions[edge] is Another
 
     def take(self, edge: int, arrival: Arrival) -> int:
         """Learn where a step has led; returns its node."""
@@ -296,7 +271,6 @@ class Edges:
         self.gain[edge], self.child[edge], self.became[edge] = step.gain, child, became
         if became in (KNOWN, NEW):
             self._into[child].append(edge)
-            self._out[node].append(edge)
             self._raise_reach(edge)
             self._raise_value(node, step.gain + float(self.best_below[child]))
         return child
@@ -320,7 +294,7 @@ class Edges:
             child, total = int(self.child[edge]), float(self.reach[self.node[edge]] + self.gain[edge])
             if total > self.reach[child]:
                 self.reach[child], self.by[child] = total, edge
-                waiting += self._out[child]
+                waiting += [edge for edge in self.leaving[child] if self.became[edge] >= KNOWN]
 
     # Paths ------------------------------------------------------------------------------------------------
 
@@ -352,11 +326,6 @@ class Edges:
         """The largest known sum of gains and value of stopping; −∞ if no path can end yet."""
         return float(self.best_below[0])
 
-    def totals(self) -> FloatArray:
-        """What stopping at each node earns, shape ``(nodes,)``."""
-        found: FloatArray = self.reach[: self.nodes] + self.stop[: self.nodes]
-        return found
-
     def standings(self) -> FloatArray:
         """What the best known path to each node has earned, with the value of stopping there if one can."""
         stop = self.stop[: self.nodes]
@@ -364,18 +333,9 @@ class Edges:
 
     def best_node(self) -> int:
         """The node where the best known path ends; −1 if no path can end yet."""
-        totals = self.totals()
+        totals = self.reach[: self.nodes] + self.stop[: self.nodes]
         node = int(np.argmax(totals))
         return node if np.isfinite(totals[node]) else -1
-
-
-@compiled
-def _leaving(edge: int, sibling: IntArray) -> IntArray:
-    found = []
-    while edge >= 0:
-        found.append(edge)
-        edge = sibling[edge]
-    return np.array(found, dtype=np.int64)
 
 
 # Checks of what a problem returns ---------------------------------------------------------------------

@@ -21,6 +21,8 @@ Down again: given the parent's value and the observations below the child, the c
 (parent + ξh)/(1 + ξτ) and variance ξ/(1 + ξτ), whatever the other observations are.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from dagsearch._internal.arrays import grown
@@ -74,27 +76,15 @@ class Field:
         self.mean, self.common, self.root, self.walk, self.private = 0.0, 0.5, 0.5, 0.05, 0.5
         self._group = np.zeros(2)  # how first and repeated actions differ from the mean
         self._square = 1.0  # mean square of all values
-        self.shared, self.own = np.zeros((2, 64)), np.zeros((2, 64))
-        """Mean and variance by node, and what is added to them by edge."""
-        self.noise = np.zeros(64)
-        """Variance of the private part of every kind."""
-        self._value = np.zeros(64)  # by edge
-        self._seen = np.zeros(64, dtype=np.bool_)
-
-    @property
-    def size(self) -> float:
-        """Usual size of the values; 0 if all of them are 0."""
-        return float(np.sqrt(max(self._square - _TINY, 0.0)))
-
-    def grow(self) -> None:
-        """Make room for new nodes and edges."""
-        nodes, count = self._edges.nodes, self._edges.count
-        self.shared, self.noise = grown(self.shared, 2, nodes), grown(self.noise, self._edges.kinds)
-        self.own, self._value = grown(self.own, 2, count), grown(self._value, count)
-        self._seen = grown(self._seen, count)
+        self._shared, self._own = np.zeros((2, 64)), np.zeros((2, 64))  # moments by node; added by edge
+        self._noise = np.zeros(64)  # variance of the private part of every kind
+        self._value, self._seen = np.zeros(64), np.zeros(64, dtype=np.bool_)  # by edge
+        self._described = 0  # number of edges with a belief
+        self.update()
 
     def add(self, edges: IntArray, values: FloatArray) -> None:
         """Take values; beliefs are out of date until the next :meth:`update`."""
+        self._value, self._seen = grown(self._value, self._edges.count), grown(self._seen, self._edges.count)
         self._value[edges], self._seen[edges] = values, True
 
     def fit(self) -> None:
@@ -116,62 +106,63 @@ class Field:
             self._square = float(np.mean(values**2)) + _TINY
         self.update(np.arange(self._edges.kinds))
 
-    def update(self, kinds: IntArray) -> None:
-        """The beliefs over what all edges share, and over some kinds; others stay as they were."""
-        edges = self._edges
-        parent, depth = edges.parent[: edges.nodes], edges.depth[: edges.nodes]
+    def update(self, kinds: Sequence[int] | IntArray = ()) -> None:
+        """The beliefs over what all edges share, over some kinds, and over those of new edges."""
+        edges, nodes, count = self._edges, self._edges.nodes, self._edges.count
+        kinds = np.union1d(edges.kind[self._described : count], kinds).astype(np.int64)
+        self._described = count
+        self._shared, self._own = grown(self._shared, 2, nodes), grown(self._own, 2, count)
+        self._noise, actions = grown(self._noise, edges.kinds), edges.kinds // 2
         seen = np.flatnonzero(self._seen)
         node, action, values = edges.node[seen], edges.kind[seen] // 2, self._value[seen]
         noise, walk = self.private + self.root, _SLOWER * self.walk
-        precision = np.bincount(node, minlength=edges.nodes) / noise
-        info = np.bincount(node, values, minlength=edges.nodes) / noise
-        pass_messages(parent, precision, info, self.mean, self.common, walk, self.shared[0], self.shared[1])
-        count = np.bincount(action, minlength=edges.kinds // 2)[kinds // 2]
-        squares = np.bincount(action, values**2, minlength=edges.kinds // 2)[kinds // 2]
-        activity = np.minimum((_TYPICAL + squares / self._square) / (_TYPICAL + count), 1.0)
-        self.noise[kinds] = activity * self.private
+        precision = np.bincount(node, minlength=nodes) / noise
+        info = np.bincount(node, values, minlength=nodes) / noise
+        tree = edges.parent[:nodes], edges.depth[:nodes]
+        pass_messages(tree[0], precision, info, self.mean, self.common, walk, *self._shared)
+        times = np.bincount(action, minlength=actions)[kinds // 2]
+        squares = np.bincount(action, values**2, minlength=actions)[kinds // 2]
+        activity = np.minimum((_TYPICAL + squares / self._square) / (_TYPICAL + times), 1.0)
+        self._noise[kinds] = activity * self.private
+        own = np.flatnonzero(np.isin(edges.kind[:count], kinds))
+        own = own[np.argsort(edges.kind[own], kind="stable")]
+        ends = np.searchsorted(edges.kind[own], kinds, side="right")
         _pass_kinds(  # type: ignore[no-untyped-call]
-            (kinds, self.noise[kinds], activity * self.walk, self._group[kinds % 2]),
-            (edges.latest, edges.before, edges.node),
-            (parent, depth),
-            (self._seen, self._value, self.shared[0]),
-            self.root,
-            self.own,
+            (self._noise[kinds], activity * self.walk, self._group[kinds % 2], self.root),
+            (own, ends, edges.node),
+            tree,
+            (grown(self._seen, count), grown(self._value, count), self._shared[0]),
+            self._own,
         )
 
     def at(self, edge: "slice | IntArray") -> tuple[FloatArray, FloatArray]:
-        """Mean and variance at edges, without the private part."""
-        moments = self.shared[:, self._edges.node[edge]] + self.own[:, edge]
-        return moments[0], moments[1]
+        """Mean and variance at edges."""
+        mean, variance = self._shared[:, self._edges.node[edge]] + self._own[:, edge]
+        return mean, variance + self._noise[self._edges.kind[edge]]
 
 
 @compiled
-def _pass_kinds(kinds, edges, tree, values, root, own):  # type: ignore[no-untyped-def]
-    """How each kind of edge differs from what all share: ``own`` of its edges."""
-    number, noises, walks, groups = kinds
-    latest, before, node_of = edges
+def _pass_kinds(kinds, edges, tree, values, found):  # type: ignore[no-untyped-def]
+    """How each kind of edge differs from what all share: ``found`` of its edges."""
+    noises, walks, groups, root = kinds
+    own, ends, node_of = edges
     parent, depth = tree
     seen, value, shared = values
     precision, info = np.zeros(parent.size), np.zeros(parent.size)
     mean, variance = np.zeros(parent.size), np.zeros(parent.size)
-    for place in range(number.size):
+    begin = 0
+    for place in range(ends.size):
+        mine, begin = own[begin : ends[place]], ends[place]
         noise, walk, group = noises[place], walks[place], groups[place]
-        known, edge = False, latest[number[place]]
-        while edge >= 0:
-            if seen[edge]:
-                if not known:
-                    precision[:] = 0.0
-                    info[:] = 0.0
-                    known = True
-                node = node_of[edge]  # an iterator's edges may have several values at a node
-                precision[node] += 1.0 / noise
-                info[node] += (value[edge] - shared[node]) / noise
-            edge = before[edge]
-        if known:
+        if seen[mine].any():
+            precision[:] = 0.0
+            info[:] = 0.0
+            for edge in mine[seen[mine]]:  # an iterator's edges may have several values at a node
+                precision[node_of[edge]] += 1.0 / noise
+                info[node_of[edge]] += (value[edge] - shared[node_of[edge]]) / noise
             pass_messages(parent, precision, info, group, root, walk, mean, variance)
-        edge = latest[number[place]]
-        while edge >= 0:
-            node = node_of[edge]
-            own[0, edge] = mean[node] if known else group
-            own[1, edge] = variance[node] if known else root + walk * depth[node]
-            edge = before[edge]
+            for edge in mine:
+                found[0, edge], found[1, edge] = mean[node_of[edge]], variance[node_of[edge]]
+        else:
+            for edge in mine:
+                found[0, edge], found[1, edge] = group, root + walk * depth[node_of[edge]]

@@ -1,15 +1,13 @@
 """Chooses the costly step to take next."""
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 
 from dagsearch._internal.arrays import grown
-from dagsearch._internal.compiled import compiled
 from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.costly.edges import BACK, FAILED, KNOWN, NEW, UNTAKEN, Edges
-from dagsearch.costly.model import RARE, StepModel, expected_improvement
+from dagsearch.costly.model import StepModel
 from dagsearch.costly.paths import Paths
 
 # Number of steps without an improvement after which a part of the search has dried up: of the first part, of
@@ -19,24 +17,14 @@ _FIRST, _LATER, _SHARE, _MOST = 25.0, 12.0, 0.2, 100.0
 _BEST = 0.8
 # Number of parts that have dried up, for each state where nothing can be done, with which paths still end.
 _ENDING = 10
-# Number of actions at the root up to which a search begins with a sweep: with more, a single path that shows
-# where paths end costs little beside it.
+# Number of actions at the root up to which a search begins with a sweep: with more, a sweep costs much more
+# than a path that shows where paths end.
 _FEW = 12
-# Sweeps in turn: the number of states at each depth from which one goes on, and the smallest expected
-# improvement on them for which a step is tried, over the usual size of effects. The first is for problems
-# where one cannot stop on the way: half of a sweep has earned nothing there.
-_SWEEPS = ((1, 0.2), (1, 0.05), (2, 0.05), (4, 0.05), (8, 0.05), (16, 0.05), (32, 0.05))
-
-
-class Choice(NamedTuple):
-    """A step, and why it was chosen."""
-
-    edge: int
-    """The step."""
-    begins: bool = False
-    """Whether it begins a new part."""
-    plan: tuple[int, ...] | None = None
-    """Numbers of the actions that are planned after it; ``None`` if it is not a step of a path."""
+# Smallest expected improvement on the best state at its depth for which a step of a sweep is tried, over the
+# usual size of effects.
+_LEAST = 0.05
+# Numbers of states at each depth from which later sweeps go on; with few actions, only the first of them.
+_WIDTHS = (1, 2, 4, 8, 16, 32)
 
 
 class Part:
@@ -49,11 +37,6 @@ class Part:
         self.best, self.node = -math.inf, 0
         """What its best path earns, and where that ends."""
 
-    def is_dry(self, first: bool) -> bool:
-        """Whether improvements have dried up."""
-        patience = (_FIRST if first else _LATER) + _SHARE * self.improved
-        return self.tries - self.improved > min(patience, _MOST)
-
 
 class Frontier:
     """Chooses the step with the largest expected improvement per cost.
@@ -63,99 +46,128 @@ class Frontier:
     best states are then chosen to improve on them. What was learnt of the actions makes it grow much faster
     than the first. Only steps where one could have stopped count: others show no improvement before their
     path ends.
+
+    Where paths end, depth is scarce: sweeps go down by the best states, and paths close to good ones follow.
     """
 
     def __init__(self, edges: Edges, model: StepModel) -> None:
         self._edges, self._model = edges, model
-        self._parts = [Part()]
-        self._active = 0
+        self._parts, self._active = [Part()], 0
         self._of_node = np.zeros(64, dtype=np.int64)
         self._ends, self._dried = 0, 0
+        self._sweeping = 0
+        """Where the first sweep has taken its last step."""
         self._tried, self._best = np.zeros((2, 2)), -math.inf
         """Number of steps of sweeps and of paths, and of those that have improved on the best."""
         self._paths = Paths(edges)
         self._under_way: list[tuple[int, tuple[int, ...]]] = []
         """Paths that go on: the last node of each, and the actions that are planned from there."""
 
-    def choose(self, rng: np.random.Generator, beginning: bool) -> Choice:
-        """An open edge, of which there must be one. Nothing changes.
+    def choose(self, rng: np.random.Generator, beginning: bool) -> tuple[int, bool, tuple[int, ...] | None]:
+        """An open edge, of which there must be one, and why. Nothing changes.
 
-        ``beginning`` says whether a step is on its way that begins a part.
+        ``beginning`` says whether a step is on its way that begins a part. Returned are the edge, whether it
+        begins a part, and the numbers of the actions that are planned after it, ``None`` if it is not a step
+        of a path.
         """
-        is_dry = self._parts[self._active].is_dry(self._active == 0)
-        few = self._active == 0 and not is_dry and self._edges.leaving(0).size <= _FEW
-        if (few or self._paths_end) and (path := self._path(rng)) is not None:
-            return path
-        is_dry = is_dry and not beginning and not self._paths_end
-        if is_dry and (edge := self._beginning(rng)) is not None:
-            return Choice(edge, True)
-        rated = self._model.improvements(self.goals())
-        best = np.flatnonzero(rated == rated.max())
+        if self._by_paths and (found := self._step_of_path(rng)) is not None:
+            return found[0], False, found[1]
+        if (
+            self._is_dry
+            and not beginning
+            and not self._paths_end
+            and (edge := self._beginning(rng)) is not None
+        ):
+            return edge, True, None
+        openly, goals = np.flatnonzero(self._edges.open), self._goals()
+        openly = openly[goals[self._edges.node[openly]] < np.inf]
+        rated = self._model.improvements(openly, goals[self._edges.node[openly]])
+        best = openly[rated == rated.max()]
         depth = self._edges.depth[self._edges.node[best]]
-        return Choice(int(rng.choice(best[depth == depth.max()])))
+        return int(rng.choice(best[depth == depth.max()])), False, None
+
+    def _open_at(self, node: int) -> IntArray:
+        own = np.array(self._edges.leaving[node], dtype=np.int64)
+        return np.asarray(own[self._edges.became[own] == UNTAKEN])
 
     # Where paths end ---------------------------------------------------------------------------------------
-
-    def _path(self, rng: np.random.Generator) -> Choice | None:
-        """A step of a path under way, else of a sweep, else one that begins a path close to a good one."""
-        for node, plan in self._under_way:
-            edge, place = self._paths.follow(node, plan)
-            if edge >= 0 and self._edges.became[edge] == UNTAKEN:
-                return Choice(edge, plan=plan[place + 1 :])
-            if edge < 0 and (begun := self._without_plan(self._open_at(-1 - edge), rng)) is not None:
-                return begun
-        if self._edges.best == -math.inf and (begun := self._without_plan(self._open_at(0), rng)) is not None:
-            return begun
-        if (edge := self._sweep()) >= 0:
-            return Choice(edge)
-        if (found := self._paths.choose(rng)) is not None:
-            return Choice(found[0], plan=found[1])
-        return None
-
-    def _without_plan(self, openly: IntArray, rng: np.random.Generator) -> Choice | None:
-        """The step of some that seems best, with which a path goes on without a plan."""
-        if not openly.size:
-            return None
-        mean, _ = self._model.believed(openly)
-        return Choice(int(rng.choice(openly[mean == mean.max()])), plan=())
 
     @property
     def _paths_end(self) -> bool:
         """Whether paths come to an end, rather than dry up, or have no value before."""
         return _ENDING * self._ends > self._dried or self._edges.best == -math.inf
 
-    def _open_at(self, node: int) -> IntArray:
-        own = self._edges.leaving(node)
-        return np.asarray(own[self._edges.became[own] == UNTAKEN])
+    @property
+    def _is_dry(self) -> bool:
+        """Whether improvements of the active part have dried up."""
+        part, patience = self._parts[self._active], _LATER if self._active else _FIRST
+        return part.tries - part.improved > min(patience + _SHARE * part.improved, _MOST)
+
+    @property
+    def _few(self) -> bool:
+        """Whether a sweep comes first."""
+        return len(self._edges.leaving[0]) <= _FEW
+
+    @property
+    def _by_paths(self) -> bool:
+        """Whether steps are chosen as if paths came to an end."""
+        return (self._few and self._active == 0 and not self._is_dry) or self._paths_end
+
+    def _step_of_path(self, rng: np.random.Generator) -> tuple[int, tuple[int, ...] | None] | None:
+        """A step of a path under way, else of the sweep, else one that begins a path close to a good one."""
+        for node, plan in self._under_way:
+            edge, place = self._paths.follow(node, plan)
+            if edge >= 0 and self._edges.became[edge] == UNTAKEN:
+                return edge, plan[place + 1 :]
+            if edge < 0 and (openly := self._open_at(-1 - edge)).size:
+                return self._likely(openly, rng), ()
+        first = self._open_at(0) if self._edges.best == -math.inf else np.zeros(0, dtype=np.int64)
+        if (self._few or not first.size) and (edge := self._sweep()) >= 0:
+            return edge, None
+        return (self._likely(first, rng), ()) if first.size else self._paths.choose(rng)
+
+    def _likely(self, openly: IntArray, rng: np.random.Generator) -> int:
+        """The step of some that seems best, with which a path goes on without a plan."""
+        mean, _ = self._model.believed(openly)
+        return int(rng.choice(openly[mean == mean.max()]))
 
     def _sweep(self) -> int:
-        """A step that may lead to one of the best states at its depth, on the way down by these, or −1."""
-        edges, model = self._edges, self._model
-        count, nodes = edges.count, edges.nodes
-        mean, variance = model.believed(slice(count))
-        another = (edges.kind[:count] // 2 == edges.another) & (edges.became[:count] == UNTAKEN)
-        known = (
-            (edges.last, edges.sibling, edges.became, edges.child, another),
-            (edges.standings(), np.isfinite(edges.stop[:nodes])),
-            (mean, model.inflation * np.sqrt(variance), model.unit),
-        )
-        steps, improved = self._tried
-        rate = (improved + 1) / (steps + 1)
-        for width, least in _SWEEPS[int(math.isfinite(edges.stop[0])) :]:
-            if width > 1 and rate[0] < rate[1]:
+        """A step of the narrowest sweep that has one left, or −1.
+
+        The first goes on where it took its last step: with another state above, all below would be lost.
+        Later ones begin at the root again.
+        """
+        edge, (steps, improved) = self._swept([self._sweeping], 1), self._tried
+        for width in _WIDTHS[:1] if self._few else _WIDTHS:
+            rates = (improved + 1.0) / (steps + 1.0)
+            if edge >= 0 or (width > 1 and rates[0] < rates[1]):
                 break
-            edge = int(_swept(*known, (width, least * model.effect.size)))  # type: ignore[no-untyped-call]
-            if edge >= 0:
-                return edge
+            edge = self._swept([0], width)
+        return edge
+
+    def _swept(self, level: list[int], width: int) -> int:
+        """A step that may lead to one of the best states at its depth, on the way down by these, or −1."""
+        edges, standing, least = self._edges, self._edges.standings(), _LEAST * self._model.size
+        while level and least > 0.0:  # else siblings look the same
+            own = np.array([edge for node in level for edge in edges.leaving[node]], dtype=np.int64)
+            states = np.unique(edges.child[own[edges.became[own] >= KNOWN]])
+            openly = own[edges.became[own] == UNTAKEN]
+            if not states.size:
+                return int(openly[np.argmax(self._model.believed(openly)[0])]) if openly.size else -1
+            states = states[np.argsort(-standing[states], kind="stable")[:width]]
+            openly = openly[edges.kind[openly] // 2 != edges.another]  # it names any number of siblings
+            if openly.size:
+                ahead = self._model.outlook(openly, standing[states[-1]] - standing[edges.node[openly]])
+                if ahead.max() > least:
+                    return int(openly[np.argmax(ahead)])
+            level = states.tolist()
         return -1
 
     # Learning ----------------------------------------------------------------------------------------
 
     def asked(self, edge: int, plan: tuple[int, ...] | None) -> None:
         """A step was asked for: the path that it continues waits until it has been taken."""
-        if plan is None:
-            return
-        for place, path in enumerate(self._under_way):
+        for place, path in enumerate(self._under_way if plan is not None else ()):
             if self._paths.follow(*path)[0] in (edge, -1 - int(self._edges.node[edge])):
                 del self._under_way[place]
                 return
@@ -163,23 +175,24 @@ class Frontier:
     def learn(self, edge: int, begins: bool, plan: tuple[int, ...] | None) -> None:
         """A step was taken or has failed; it was chosen for this reason."""
         edges, node = self._edges, int(self._edges.node[edge])
-        part = int(self._of_node[node])
+        part, became, child = int(self._of_node[node]), edges.became[edge], int(edges.child[edge])
         self._parts[part].tries += math.isfinite(edges.stop[node])
-        if self._paths_end:
-            self._tried[:, int(plan is not None)] += 1.0, edges.best > self._best
-        self._best = edges.best
-        became, child = edges.became[edge], int(edges.child[edge])
         self._dried += begins
+        if self._by_paths:
+            self._tried[:, int(plan is not None)] += 1.0, edges.best > self._best
+            if plan is None and edges.depth[node] > edges.depth[self._sweeping]:
+                self._sweeping = node
+        self._best = edges.best
         if became == NEW:
-            self._of_node = grown(self._of_node, child + 1)
             if begins:
                 part = self._active = len(self._parts)
                 self._parts.append(Part())
+            self._of_node = grown(self._of_node, child + 1)
             self._of_node[child] = part
             total, own = float(edges.reach[child] + edges.stop[child]), self._parts[part]
             if total > own.best:
                 own.best, own.node, own.improved = total, child, own.tries
-            if not edges.leaving(child).size:
+            if not edges.leaving[child]:
                 self._ends += 1
                 self._paths.add(child)
         if plan is not None and became != FAILED:
@@ -195,77 +208,30 @@ class Frontier:
             self._paths.add(-1 - edge)
         return False
 
-    def goals(self) -> FloatArray:
+    # Where paths do not end --------------------------------------------------------------------------------
+
+    def _goals(self) -> FloatArray:
         """What a step from each node is to improve on: the best of the active part, nothing elsewhere.
 
-        Later parts go on from their best states only: what the actions do is known by then, and the first
-        part has tried them in other states.
+        Later parts go on from their best states: what the actions do is known by then, and the first part has
+        tried them in other states. If nothing is left there, the search goes on anywhere.
         """
-        edges, nodes = self._edges, self._edges.nodes
-        active = self._of_node[:nodes] == self._active
-        is_open = np.zeros(nodes, dtype=np.bool_)
-        is_open[edges.node[: edges.count][edges.open]] = True
-        if self._active == 0 or not (active & is_open).any():  # the search goes on anywhere
+        edges, nodes, best = self._edges, self._edges.nodes, self._parts[self._active].best
+        totals = edges.reach[:nodes] + edges.stop[:nodes]
+        top = (self._of_node[:nodes] == self._active) & (totals >= best)
+        if self._active == 0 or not top[edges.node[: edges.count][edges.open]].any():
             return np.full(nodes, edges.best)
-        best = self._parts[self._active].best
-        top = active & (edges.totals() >= best)
-        return np.where(top if (top & is_open).any() else active, best, np.inf)
+        return np.where(top, best, np.inf)
 
     def _beginning(self, rng: np.random.Generator) -> int | None:
-        """A step that was not taken on a good path and probably changes something, at a random place."""
+        """A step that was not taken on a good path, at a random place; a promising one is more likely."""
         edges = self._edges
         ranked = sorted(self._parts, key=lambda part: -part.best)
-        part = ranked[min(int(rng.geometric(_BEST)) - 1, len(ranked) - 1)]
-        on_path = np.zeros(edges.nodes, dtype=np.bool_)
-        on_path[[*edges.node[edges.path_to(part.node)], part.node]] = True
-        found = np.flatnonzero(edges.open & on_path[edges.node[: edges.count]])
-        if found.size == 0:
+        node = ranked[min(int(rng.geometric(_BEST)) - 1, len(ranked) - 1)].node
+        path = [*edges.node[edges.path_to(node)].tolist(), node]
+        openly = [own for one in path if (own := self._open_at(one)).size]
+        if not openly:
             return None
-        node, weight = edges.node[found], np.clip(self._model.change.at(found)[0], RARE, 1.0)
-        weight /= np.bincount(node, weight)[node]
-        return int(rng.choice(found, p=weight / weight.sum()))
-
-
-@compiled
-def _swept(edges, nodes, beliefs, limits):  # type: ignore[no-untyped-def]
-    last, sibling, became, child, another = edges
-    standing, can_stop = nodes
-    mean, deviation, unit = beliefs
-    width, least = limits
-    level, met = np.zeros(1, dtype=np.int64), np.full(standing.size, -1)
-    depth = 0
-    while least > 0.0 and level.size > 0:  # with least = 0, siblings look the same
-        depth += 1
-        found = []
-        best, highest = -1, -np.inf
-        for s in level:
-            edge = last[s]
-            while edge >= 0:
-                t = child[edge]
-                if became[edge] >= KNOWN and met[t] < depth:
-                    met[t] = depth
-                    found.append(t)
-                if became[edge] == UNTAKEN and mean[edge] > highest:
-                    best, highest = edge, mean[edge]
-                edge = sibling[edge]
-        if len(found) == 0:
-            return best
-        states = np.array(found)
-        states = states[np.argsort(-standing[states], kind="mergesort")[:width]]
-        goal = standing[states[-1]]
-        best, highest = -1, least
-        for s in level:
-            added = goal - standing[s]
-            if can_stop[s]:
-                added = math.copysign(math.log1p(abs(added) / unit), added)
-            edge = last[s]
-            while edge >= 0:
-                if became[edge] == UNTAKEN and not another[edge]:  # an iterator names any number of siblings
-                    ahead = expected_improvement(mean[edge] - added, deviation[edge])
-                    if ahead > highest:
-                        best, highest = edge, ahead
-                edge = sibling[edge]
-        if best >= 0:
-            return best
-        level = states
-    return -1
+        found = openly[rng.integers(len(openly))]
+        rated = np.exp(self._model.improvements(found, edges.standings()[edges.node[found]]))
+        return int(rng.choice(found, p=rated / rated.sum()))

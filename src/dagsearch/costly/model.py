@@ -5,26 +5,22 @@ symbol      meaning
 ==========  ===============================================================================================
 B           what the best known path earns
 q(s)        gains on the best known path to s, plus value(s) where a path can end at s
-x(s, a)     probability that a step leads to a new state
 d(s, a)     what it adds if a path can end on both sides: q(t) − q(s)
 y(s, a)     sign(d) log(1 + |d| / u), with u a small change; 0 for a step that changes nothing
 g(s, a)     the gain, if a path can end on neither side
 ==========  ===============================================================================================
 
-x and the effect of a step, which is y or g, are fields over the edges, see :mod:`dagsearch.costly.fields`.
+The effect of a step, which is y or g, is a field over the edges, see :mod:`dagsearch.costly.fields`.
 The prior mean of the effect is linear in the logarithm of ``prior``. ``docs/costly.md`` says how steps are
 rated.
 """
 
 import math
-from typing import Final
 
 import numpy as np
 
-from dagsearch._internal.arrays import grown
-from dagsearch._internal.compiled import compiled
 from dagsearch._internal.typing import FloatArray, IntArray
-from dagsearch.costly.edges import KNOWN, NEW, UNTAKEN, Edges
+from dagsearch.costly.edges import EXHAUSTED, FAILED, KNOWN, Edges
 from dagsearch.costly.fields import Field
 
 # Number of steps after which hyperparameters are learnt first, and by what factor more they are learnt again.
@@ -33,70 +29,46 @@ _FIRST, _MORE = 4, 1.1
 _SMALL = 0.2
 # Weight of the first step with an action.
 _UNKNOWN = 3.0
-RARE: Final = 0.02
-"""Smallest probability that a step leads to a new state."""
 
 
 class StepModel:
     """Beliefs over all edges, learnt from the steps that were taken."""
 
     def __init__(self, edges: Edges) -> None:
-        self._edges = edges
-        self.change, self.effect = self._fields = Field(edges), Field(edges)
-        """x, and y or g."""
-        self.unit = 1.0
-        """u."""
+        self._edges, self.effect = edges, Field(edges)
+        """y or g, less its prior mean."""
+        self.size = 1.0
+        """Usual size of effects; 0 if all of them are 0."""
+        self._unit = 1.0  # u
         self._constant, self._slope = 0.0, 1.0  # of the prior mean in the log prior
-        self._described = 0  # number of edges with a belief
-        self._taken: list[int] = []  # edges, in order
-        self._met = np.zeros(64, dtype=np.bool_)  # actions that were taken
-        self._due = _FIRST
+        self._taken, self._due = 0, _FIRST  # numbers of steps
         self._errors = np.ones(2)  # sum of squared errors over their variances, and number
-        self.grow()
 
     # Learning ----------------------------------------------------------------------------------------------
 
-    def grow(self) -> None:
-        """Form a belief over the edges that are new."""
-        kinds = self._extend()
-        for field in self._fields if kinds.size else ():
-            field.update(kinds)
-
-    def _extend(self) -> IntArray:
-        """Make room for the nodes and edges that are new; returns the kinds of the latter."""
-        edges, new = self._edges, np.arange(self._described, self._edges.count)
-        self._met = grown(self._met, edges.kinds // 2)
-        for field in self._fields:
-            field.grow()
-        self._described = edges.count
-        return np.unique(edges.kind[new])
-
     def learn(self, edge: int) -> None:
         """Learn from a step that was taken or has failed."""
-        edges = self._edges
-        kinds = self._extend()
-        self._check(edge)
-        self._taken.append(edge)
-        self._met[edges.kind[edge] // 2] = True
-        if len(self._taken) >= self._due:
+        taken = np.array([edge])
+        self._check(taken)
+        self._taken += 1
+        if self._taken >= self._due:
             self._due = max(self._due + 1, int(_MORE * self._due))
             self._fit()
-            return
-        self._observe(np.array([edge]))
-        for field in self._fields:
-            field.update(np.union1d(kinds, edges.kind[edge]))
+        else:
+            self._observe(taken)
+            self.effect.update(self._edges.kind[taken])
 
-    def _check(self, edge: int) -> None:
+    def _check(self, taken: IntArray) -> None:
         """Compare the effect of a step with what was believed of it."""
-        shown, added = self._added(np.array([edge]))
-        if shown.size and len(self._taken) >= _FIRST:  # before, the scale is not known
+        shown, added = self._added(taken)
+        if shown.size and self._taken >= _FIRST:  # before, the scale is not known
             mean, variance = self.believed(shown)
             error = float(self._scaled(shown, added)[0] - mean[0])
             self._errors += error * error / float(variance[0]), 1.0
 
     def _added(self, taken: IntArray) -> tuple[IntArray, FloatArray]:
         """Edges with an effect, and d, or g where a path cannot end; 0 if the step has led nowhere."""
-        edges, moved = self._edges, np.isin(self._edges.became[taken], (NEW, KNOWN))
+        edges, moved = self._edges, self._edges.became[taken] >= KNOWN
         before = edges.stop[edges.node[taken]]
         after = np.where(moved, edges.stop[edges.child[taken]], before)
         can_stop = np.isfinite(before) & np.isfinite(after)
@@ -106,32 +78,31 @@ class StepModel:
         return taken[shown], added[shown]
 
     def _observe(self, taken: IntArray) -> None:
-        """Give the fields what taken edges have shown."""
-        edges = self._edges
-        self.change.add(taken, (edges.became[taken] == NEW).astype(np.float64))
+        """Give the field what taken edges have shown."""
         shown, added = self._added(taken)
-        became = edges.became[shown]
+        became = self._edges.became[shown]
         # What is good about a state that was known is known already.
         effect = self._scaled(shown, np.where(became == KNOWN, np.minimum(added, 0.0), added))
-        self.effect.add(shown, effect - np.where(became >= KNOWN, self.expected(shown), 0.0))
+        self.effect.add(shown, effect - np.where(became >= KNOWN, self._expected(shown), 0.0))
 
-    def _scaled(self, taken: IntArray, added: FloatArray) -> FloatArray:
-        """y of d; g stays as it is."""
-        can_stop = np.isfinite(self._edges.stop[self._edges.node[taken]])
-        return np.where(can_stop, np.copysign(np.log1p(np.abs(added) / self.unit), added), added)
+    def _scaled(self, at: IntArray, added: FloatArray) -> FloatArray:
+        """y of d at some edges; g stays as it is."""
+        can_stop = np.isfinite(self._edges.stop[self._edges.node[at]])
+        return np.where(can_stop, np.copysign(np.log1p(np.abs(added) / self._unit), added), added)
 
     def _fit(self) -> None:
         """Learn the unit, the prior mean and the variances."""
-        edges, taken = self._edges, np.array(self._taken, dtype=np.int64)
+        edges, taken = self._edges, np.flatnonzero(self._edges.became[: self._edges.count] > EXHAUSTED)
         moved, added = self._added(taken[edges.became[taken] >= KNOWN])
         can_stop = np.isfinite(edges.stop[edges.node[moved]])
         if (changes := np.abs(added[can_stop & (added != 0.0)])).size:
-            self.unit = float(np.quantile(changes, _SMALL))
+            self._unit = float(np.quantile(changes, _SMALL))
         if moved.size and (np.any(edges.log_prior[: edges.count]) or not can_stop.any()):
             self._regress(edges.log_prior[moved], self._scaled(moved, added))
+        if moved.size:
+            self.size = float(np.sqrt(np.mean(self._scaled(moved, added) ** 2)))
         self._observe(taken)
-        for field in self._fields:
-            field.fit()
+        self.effect.fit()
 
     def _regress(self, log_prior: FloatArray, effect: FloatArray) -> None:
         """Learn the prior mean by least squares, the slope with a little ridge towards 1."""
@@ -142,77 +113,51 @@ class StepModel:
 
     # What is believed --------------------------------------------------------------------------------------
 
-    def expected(self, edges: "int | slice | IntArray") -> FloatArray:
+    def _expected(self, at: IntArray) -> FloatArray:
         """Prior mean of the effect of some edges."""
-        return np.asarray(self._constant + self._slope * self._edges.log_prior[edges])
+        return np.asarray(self._constant + self._slope * self._edges.log_prior[at])
 
-    def believed(self, edges: "slice | IntArray") -> tuple[FloatArray, FloatArray]:
+    def believed(self, at: IntArray) -> tuple[FloatArray, FloatArray]:
         """Mean and variance of the effect of some edges."""
-        mean, variance = self.effect.at(edges)
-        return self.expected(edges) + mean, variance + self.effect.noise[self._edges.kind[edges]]
+        mean, variance = self.effect.at(at)
+        return self._expected(at) + mean, variance
 
-    @property
-    def inflation(self) -> float:
-        """By how much errors were larger than believed."""
-        return max(math.sqrt(self._errors[0] / self._errors[1]), 1.0)
+    def outlook(self, at: IntArray, missing: FloatArray) -> FloatArray:
+        """By how much the effect of some edges may exceed what is missing, on the scale of effects.
 
-    def improvements(self, goal: FloatArray) -> FloatArray:
-        """Logarithm of the expected improvement per cost of every edge; −∞ for those that cannot be taken.
-
-        Parameters
-        ----------
-        goal : array of shape ``(nodes,)``
-            What is to be improved on by a step from each node; ∞ if none is to be taken there.
+        Deviations are as large as errors were.
         """
-        edges, nodes, kind = self._edges, self._edges.nodes, self._edges.kind[: self._edges.count]
-        expected = self.expected(slice(edges.count))
-        found: FloatArray = _improvements(  # type: ignore[no-untyped-call]
-            (edges.node, kind, edges.became, edges.cost, expected, ~self._met[kind // 2]),
-            (self.effect.shared, self.effect.own, self.effect.noise, self.unit),
-            (edges.standings(), np.isfinite(edges.stop[:nodes]), goal),
-        )
-        return found
+        mean, variance = self.believed(at)
+        inflation = max(math.sqrt(self._errors[0] / self._errors[1]), 1.0)
+        return expected_improvement(mean - self._scaled(at, missing), inflation * np.sqrt(variance))
+
+    def improvements(self, at: IntArray, goal: FloatArray) -> FloatArray:
+        """Logarithm of the expected improvement per cost of some edges on a goal for each."""
+        edges, node, kind = self._edges, self._edges.node[at], self._edges.kind
+        mean, variance = self.believed(at)
+        deviation, missing = np.sqrt(variance), np.maximum(goal - edges.standings()[node], 0.0)
+        improvement = expected_improvement(mean - missing, deviation)
+        if (can_stop := np.isfinite(edges.stop[node])).any():
+            scaled = self._scaled_improvement(mean, deviation, missing)
+            improvement = np.where(can_stop, scaled, improvement)
+        met = np.zeros(edges.kinds // 2, dtype=np.bool_)
+        met[kind[: edges.count][edges.became[: edges.count] >= FAILED] // 2] = True
+        improvement = np.where(met[kind[at] // 2], improvement, _UNKNOWN * improvement)
+        return np.asarray(np.log(np.maximum(improvement / edges.cost[at], 1e-300)))
+
+    def _scaled_improvement(self, mean: FloatArray, deviation: FloatArray, missing: FloatArray) -> FloatArray:
+        """E max(0, d − missing) with d = u (exp(Y) − 1) and Y ~ N(mean, deviation²)."""
+        from scipy.special import ndtr  # slow to import
+
+        strike = self._unit + missing
+        z = (mean - np.log(strike / self._unit)) / deviation
+        above = self._unit * np.exp(np.minimum(mean + 0.5 * deviation**2, 50.0)) * ndtr(z + deviation)
+        return np.where(z < -8.0, 0.0, np.maximum(above - strike * ndtr(z), 0.0))
 
 
-@compiled
-def expected_improvement(mean: float, deviation: float) -> float:
+def expected_improvement(mean: FloatArray, deviation: FloatArray) -> FloatArray:
     """E max(0, X) with X ~ N(mean, deviation²)."""
+    from scipy.special import ndtr  # slow to import
+
     z = mean / deviation
-    tail = math.exp(-0.5 * z * z) / math.sqrt(2.0 * math.pi)
-    return deviation * (0.5 * z * math.erfc(-z / math.sqrt(2.0)) + tail)
-
-
-@compiled
-def _scaled_improvement(mean: float, variance: float, unit: float, missing: float) -> float:
-    """E max(0, d − missing) with d = unit (exp(Y) − 1) and Y ~ N(mean, variance)."""
-    deviation, strike = math.sqrt(variance), unit + missing
-    z = (mean - math.log(strike / unit)) / deviation
-    if z < -8.0:
-        return 0.0
-    above = (
-        unit * math.exp(min(mean + 0.5 * variance, 50.0)) * 0.5 * math.erfc(-(z + deviation) / math.sqrt(2.0))
-    )
-    return max(above - strike * 0.5 * math.erfc(-z / math.sqrt(2.0)), 0.0)
-
-
-@compiled
-def _improvements(edges, effect, nodes):  # type: ignore[no-untyped-def]
-    node, kind, became, cost, expected, unknown = edges
-    shared, own, noise, unit = effect
-    standing, can_stop, goal = nodes
-    found = np.full(kind.size, -np.inf)
-    for edge in range(kind.size):
-        s = node[edge]
-        if became[edge] != UNTAKEN or goal[s] == np.inf:
-            continue
-        mean = expected[edge] + shared[0, s] + own[0, edge]
-        var = shared[1, s] + own[1, edge] + noise[kind[edge]]
-        missing = max(goal[s] - standing[s], 0.0)
-        if can_stop[s]:
-            improvement = _scaled_improvement(mean, var, unit, missing)
-        else:
-            improvement = expected_improvement(mean - missing, math.sqrt(var))
-        if unknown[edge]:
-            improvement *= _UNKNOWN
-        found[edge] = math.log(max(improvement / cost[edge], 1e-300))
-    return found
+    return np.asarray(deviation * (z * ndtr(z) + np.exp(-0.5 * z * z) / math.sqrt(2.0 * math.pi)))

@@ -4,7 +4,8 @@
                and the cosine between the numbers of times that each action is taken.
 
 A path that is close to a good one is the good one with an action replaced or inserted. It is rated by its
-expected improvement per step that has to be paid: steps that were taken before are free.
+expected improvement over the square root of the number of steps that have to be paid, because deviations grow
+like that, too: per step, changes at the end would always come first. Steps that were taken before are free.
 """
 
 import math
@@ -15,6 +16,7 @@ import numpy as np
 
 from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.costly.edges import DRAWN, KNOWN, PENDING, UNTAKEN, Edges
+from dagsearch.costly.model import expected_improvement
 
 # Weights of equal places, of equal pairs of places, of equal actions anywhere, and of what a path alone has.
 _PLACES, _PAIRS, _ANYWHERE, _ALONE = 0.5, 0.25, 0.25, 0.05
@@ -50,7 +52,7 @@ class Paths:
         for path in ranked[first:] + ranked[:first]:
             if close := self._close(path, rng):
                 rated = self._improvements([plan for plan, _, _ in close])
-                rated -= np.log([len(plan) - place for plan, _, place in close])
+                rated -= 0.5 * np.log([len(plan) - place for plan, _, place in close])
                 plan, edge, place = close[int(rng.choice(np.flatnonzero(rated == rated.max())))]
                 return edge, plan[place + 1 :]
         return None
@@ -64,7 +66,7 @@ class Paths:
         changes = []
         for place, edge in enumerate(self._found[path][1]):
             node = int(edges.node[edge])
-            changes += [(place, node, one, more) for one in edges.leaving(node).tolist() for more in (0, 1)]
+            changes += [(place, node, one, more) for one in edges.leaving[node] for more in (0, 1)]
         found = {}
         for chosen in rng.permutation(len(changes)).tolist():
             place, node, edge, more = changes[chosen]  # 1 where the action is inserted
@@ -87,10 +89,7 @@ class Paths:
         """
         edges = self._edges
         while place < len(plan):
-            if (edge := edges.taken.get((node, plan[place]), -1)) < 0:
-                own = edges.leaving(node)
-                found = own[(edges.kind[own] // 2 == plan[place]) & (edges.became[own] == UNTAKEN)]
-                edge = int(found[0]) if found.size else -1
+            edge = edges.at.get((node, plan[place]), -1)
             if edge >= 0 and edges.became[edge] <= PENDING:
                 return edge, place
             if edge >= 0 and edges.became[edge] >= KNOWN:
@@ -100,8 +99,6 @@ class Paths:
 
     def _improvements(self, plans: Sequence[tuple[int, ...]]) -> FloatArray:
         """Logarithm of the expected improvement on the best path."""
-        from scipy.special import ndtr  # slow to import
-
         known = sorted(self._found, key=lambda path: -self._found[path][0])[:_KEPT]
         values = np.array([self._found[path][0] for path in known])
         length = max(map(len, (*known, *plans)))
@@ -114,9 +111,8 @@ class Paths:
         scale = (float((values - mean) @ left) + 0.5 * float(values.var())) / (len(known) + 0.5)
         variance = _PLACES + _PAIRS + _ANYWHERE + _ALONE - np.einsum("ij,ji->i", cross, solved[:, 2:])
         deviation = np.sqrt(np.maximum(scale * variance, 1e-300))
-        z = (mean + cross @ left - self._edges.best) / deviation
-        improvement = z * ndtr(z) + np.exp(-0.5 * z * z) / math.sqrt(2.0 * math.pi)
-        return np.asarray(np.log(np.maximum(improvement, 1e-300)) + np.log(deviation))
+        improvement = expected_improvement(mean + cross @ left - self._edges.best, deviation)
+        return np.asarray(np.log(np.maximum(improvement, 1e-300)))
 
 
 def _as_array(paths: Sequence[tuple[int, ...]], length: int) -> IntArray:

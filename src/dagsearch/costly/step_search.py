@@ -12,7 +12,7 @@ from dagsearch._internal.checks import seed_of
 from dagsearch._internal.deadline import Deadline
 from dagsearch._internal.texts import shown
 from dagsearch._internal.wiring import wiring
-from dagsearch.costly.edges import FAILED, PENDING, UNTAKEN, Edges, checked_step
+from dagsearch.costly.edges import EXHAUSTED, FAILED, PENDING, UNTAKEN, Another, Edges, checked_step
 from dagsearch.costly.frontier import Frontier
 from dagsearch.costly.model import StepModel
 from dagsearch.data import Data
@@ -73,32 +73,34 @@ class StepSearch(Session[StepProposal]):
             with self.log.deciding():
                 rng = np.random.default_rng([self.seed, self.asked])
                 edge, begins, plan = self._frontier.choose(rng, any(one.begins for one in self.pending))
-                drawn = edges.is_unnamed(edge)
-                if not edges.draw(edge):
+                if (action := edges.action(edge)) is Another:
+                    edges.became[edge] = EXHAUSTED
                     self._exhausted.append(edge)
                     continue
-                proposal = self._proposal(edge, begins, plan, drawn, self._exhausted)
+                proposal = self._proposal(edge, action, begins, plan)
                 number = self.log.write("ask", proposal, self.asked)
-                if number is not None:
-                    self._exhausted = []
-                    return self._accept(proposal, number)
-                edges.put_back(edge, drawn)
-                return None
+                if number is None:
+                    return None
+                self._exhausted = []
+                return self._accept(proposal, number)
         raise SearchExhausted("every step has been taken or asked for")
 
     def _proposal(
-        self, edge: int, begins: bool, plan: tuple[int, ...] | None, drawn: bool, exhausted: Sequence[int]
+        self, edge: int, action: Action, begins: bool, plan: tuple[int, ...] | None
     ) -> StepProposal:
-        node, action = int(self.edges.node[edge]), self.edges.actions[edge]
-        step, way = Edge(self.edges.states[node], action), (*self.edges.actions_to(node), action)
-        cost = float(self.edges.cost[edge])
+        edges, node = self.edges, int(self.edges.node[edge])
+        step, way = Edge(edges.states[node], action), (*edges.actions_to(node), action)
+        drawn = edges.is_unnamed(edge)
+        cost, exhausted = edges.cost_of(*step) if drawn else float(edges.cost[edge]), tuple(self._exhausted)
         return StepProposal(
-            step, way, cost=cost, edge=edge, begins=begins, plan=plan, drawn=drawn, exhausted=tuple(exhausted)
+            step, way, cost=cost, edge=edge, begins=begins, plan=plan, drawn=drawn, exhausted=exhausted
         )
 
     def _accept(self, proposal: StepProposal, number: int) -> StepProposal:
         """Make a proposal pending, with the number that the log gives it."""
-        self.model.grow()
+        self.edges.ask(proposal.edge, proposal.action)
+        if proposal.drawn:
+            self.model.effect.update()  # what the iterator names next
         self._frontier.asked(proposal.edge, proposal.plan)
         self.asked += 1
         self.data.pending.append(proposal := replace(proposal, number=number))
@@ -118,12 +120,11 @@ class StepSearch(Session[StepProposal]):
         ``drawn`` holds the action that its iterator named there, which is not asked again.
         """
         edges = self.edges
-        edges.became[list(exhausted)] = FAILED
+        edges.became[list(exhausted)] = EXHAUSTED
         if not 0 <= edge < edges.count or edges.is_unnamed(edge) != bool(drawn) or not edges.open[edge]:
             raise ProblemError(f"step {edge} cannot be taken")
-        edges.draw(edge, drawn)
-        plan = None if plan is None else tuple(plan)
-        self._accept(self._proposal(edge, begins, plan, bool(drawn), exhausted), number)
+        action, plan = [*drawn, edges.actions[edge]][0], None if plan is None else tuple(plan)
+        self._accept(self._proposal(edge, action, begins, plan), number)
 
     def tell(
         self, proposal: Proposal, step: Step, *, note: Any = None, seconds: float | None = None
