@@ -2,6 +2,7 @@
 
 import math
 import time
+from collections import defaultdict
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from operator import attrgetter
@@ -143,6 +144,7 @@ class Data(Rewards):
         self._key = key
         self.parts: list[Part] = []
         """The rewards of every part of the search."""
+        self._by_leaf: defaultdict[int, list[float]] = defaultdict(list)
         self._started = time.perf_counter()
         self.stopped: str | None = None
         """Why the last run ended; ``None`` if there was no run."""
@@ -167,6 +169,7 @@ class Data(Rewards):
     def add(self, evaluation: Evaluation) -> None:
         """Add an evaluation, also to its part."""
         super().add(evaluation)
+        self._by_leaf[evaluation.row].append(evaluation.reward)
         self.part(evaluation.part).add(evaluation)
 
     def part(self, number: int) -> Part:
@@ -177,13 +180,14 @@ class Data(Rewards):
 
     def of_leaf(self, row: int) -> list[float]:
         """The rewards of a leaf, in the order reported."""
-        return [one.reward for one in self.evaluations if one.row == row]
+        return self._by_leaf.get(row, [])
 
     def remove(self, leaf: State) -> None:
         """Remove all evaluations of a leaf."""
         key, before = self._key(leaf), self.evaluations
         super().__init__()
         self.parts.clear()
+        self._by_leaf.clear()
         for one in before:
             if self._key(one.leaf) != key:
                 best = max(one.reward, self.evaluations[-1].best_reward) if self.evaluations else one.reward

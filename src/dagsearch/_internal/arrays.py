@@ -17,5 +17,5 @@ def grown(array: NDArray[Any], *shape: int, fill: float = 0) -> NDArray[Any]:
     sizes = zip(array.shape, shape, strict=True)
     needed = [have if have >= need else max(need, 2 * have) for have, need in sizes]
     larger = np.full(needed, fill, dtype=array.dtype)
-    larger[tuple(slice(have) for have in array.shape)] = array
+    larger[tuple(map(slice, array.shape))] = array
     return larger

@@ -169,7 +169,7 @@ class Orders(TupleProblem):
     def coding(self) -> Coding:
         """Orders as arrays of numbers of items."""
         own = self._with_copies if self._repeats else None
-        certain = not self._constrained
+        certain = not any(self._earlier)
         return Coding(self.layout, self.codes, self.leaf_of, self.path_to, neighbours=own, certain=certain)
 
     def _with_copies(self, codes: IntArray, count: int, rng: np.random.Generator) -> IntArray:

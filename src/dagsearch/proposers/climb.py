@@ -60,7 +60,7 @@ class Climb(Configured):
         if every is not None and coding is not None and coding.layout.kind == "places":
             return landscape.best_leaf(zip(landscape.rate_open([every])[0].tolist(), every, strict=True))
         others = rng.choice(len(reached), min(self.explorers, len(reached)), replace=False)
-        chosen = [*good[: self.starts], *(reached[other] for other in others)]
+        chosen = [*good[: self.starts], *map(reached.__getitem__, others)]
         starts = landscape.moves.points([(one.leaf, one.actions or ()) for one in chosen])
         return landscape.best_leaf(self._climb(landscape, starts, rng))
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from dagsearch._internal.compiled import compiled
+from dagsearch._internal.parts import Configured
 from dagsearch._internal.typing import BoolArray, FloatArray
 from dagsearch.errors import DagSearchError, SearchExhausted
 from dagsearch.problem import Action
@@ -25,7 +26,7 @@ _ROUNDING = 1e-9
 _ALL_CLOSED, _NOT_A_NUMBER = -1, -2
 
 
-class Descent:
+class Descent(Configured):
     """Proposes the leaf at the end of a descent from the root and a roll-out.
 
     Parameters
@@ -74,9 +75,6 @@ class Descent:
         if view.posterior.informed:
             end = self.rollout.finish(view.explored, state, rng)
         return end if end is not None else Uniform().finish(view.explored, state, rng)
-
-    def __repr__(self) -> str:
-        return f"Descent({self.policy!r}, {self.rollout!r}, {self.expansion!r})"
 
 
 def descend(

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from dagsearch._internal.compiled import compiled
+from dagsearch._internal.parts import Configured
 from dagsearch._internal.typing import IntArray
 from dagsearch.posterior.units import Episode
 from dagsearch.values.backups import Backup
@@ -18,7 +19,7 @@ from dagsearch.values.explored import Explored
 from dagsearch.values.graph import GraphArrays
 
 
-class WithProofs(Backup):
+class WithProofs(Configured, Backup):
     """A back-up that proves values where it can, and computes the others from them.
 
     The value of a proven node is certain, and those of its parents follow. The node is also closed: no
@@ -55,9 +56,6 @@ class WithProofs(Backup):
         _bounds_pass(graph.deepest_first(), graph.arrays, self.lowest, self.highest)
         graph.closed[: len(graph)] |= graph.lower[: len(graph)] == graph.upper[: len(graph)]
         self.backup.back_up(explored)
-
-    def __repr__(self) -> str:
-        return f"WithProofs({self.backup!r}, {self.lowest}, {self.highest})"
 
 
 @compiled
