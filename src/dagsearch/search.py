@@ -588,15 +588,13 @@ class Search(Session[Proposal]):
             else:
                 action = self.best_action(states[-1])
                 explored += action is not None
-            actions.append(self._best_score(states[-1]) if action is None else action)
+            if action is None:
+                children = Children(problem, states[-1], problem.actions(states[-1]))
+                mean, _ = self.posterior.predict(children.states)
+                action = children.actions[int(np.argmax(self.space.player(states[-1]) * mean))]
+            actions.append(action)
             states.append(problem.step(states[-1], actions[-1]))
         return Line(tuple(states), tuple(actions), explored)
-
-    def _best_score(self, state: State) -> Action:
-        """The action whose child has the best mean g."""
-        children = Children(self.problem, state, self.problem.actions(state))
-        mean, _ = self.posterior.predict(children.states)
-        return children.actions[int(np.argmax(self.space.player(state) * mean))]
 
     def incumbent(self) -> Evaluation | None:
         """The best evaluation so far: by reward, or by mean g where noise is learnt."""
@@ -629,19 +627,14 @@ class Search(Session[Proposal]):
             reward = self.mean_reward(line.states[-1])
             return Result(line.states[-1], line.actions, reward, value, None, **fields, game=True)
         reward = self.mean_reward(best.leaf) if self.posterior.learns_noise else best.reward
-        return Result(best.leaf, best.actions, reward, value, 1.0 if self._all_known else None, **fields)
+        unknown = self.repeats or data.failed > 0 or len(data.pending) > 0
+        is_last = not unknown and self._view.remaining.anywhere() is None
+        return Result(best.leaf, best.actions, reward, value, 1.0 if is_last else None, **fields)
 
     def mean_reward(self, leaf: State) -> float | None:
         """Mean of the rewards of a leaf; ``None`` if it was not evaluated."""
         told = self.data.of_leaf(self.index.find(leaf))
         return float(np.mean(told)) if told else None
-
-    @property
-    def _all_known(self) -> bool:
-        """Whether every leaf was evaluated, and none is evaluated again."""
-        if self.repeats or self.data.failed or self.data.pending:
-            return False
-        return self._view.remaining.anywhere() is None
 
     def forecast(self, n: int = 1) -> Forecast | None:
         """The best reward to be expected after ``n`` more evaluations, with a 90% interval.

@@ -115,12 +115,17 @@ class Choices(NamedChoices):
     ) -> None:
         self._reward = checked_reward_function(reward)
         self._allowed = checked_function("allowed", "complete choices", allowed)
-        given = _named(places)
-        self._names = list(given)
+        if not isinstance(places, Mapping) or not places:
+            example = "{'depth': [1, 2, 3]}, with at least one"
+            raise ProblemError(f"places must map names to options, such as {example}, got {places!r}")
+        for name in places:
+            if not isinstance(name, str):
+                raise ProblemError(f"the name of a place must be text, got {name!r}")
+        self._names = list(places)
         super().__init__(self._names)
         self._places: dict[str, Question | OptionsOf] = {
             name: options if callable(options) else self._question(name, options)
-            for name, options in given.items()
+            for name, options in places.items()
         }
         self._number = {name: number for number, name in enumerate(self._names)}
         known = [options.decisions for options in self._places.values() if isinstance(options, Question)]
@@ -214,14 +219,3 @@ class Choices(NamedChoices):
         """A digest of all names and values that were found, and the ``identity`` of the functions."""
         parts = self._seen.values, sorted(self._seen.optional)
         return identified(parts, self._reward, self._allowed)
-
-
-def _named(places: Any) -> dict[str, Any]:
-    """The options by name, or an error that says how to give them."""
-    if not isinstance(places, Mapping) or not places:
-        example = "{'depth': [1, 2, 3]}, with at least one"
-        raise ProblemError(f"places must map names to options, such as {example}, got {places!r}")
-    for name in places:
-        if not isinstance(name, str):
-            raise ProblemError(f"the name of a place must be text, got {name!r}")
-    return dict(places)

@@ -7,7 +7,7 @@ import numpy as np
 
 from dagsearch._internal.parts import Configured
 from dagsearch._internal.typing import BoolArray, FloatArray, IntArray
-from dagsearch.problem import Action, Children
+from dagsearch.problem import Action
 from dagsearch.space import Space
 from dagsearch.values.explored import Explored
 
@@ -21,18 +21,13 @@ class Options:
     At MIN's turn values are negated, so that the largest one is best at either turn.
     """
 
-    def __init__(
-        self,
-        explored: Explored,
-        node: int,
-        actions: IntArray,
-        children: IntArray,
-        made: Children | None = None,
-    ) -> None:
-        graph, self._made = explored.graph, made
+    def __init__(self, explored: Explored, node: int, actions: IntArray, children: IntArray) -> None:
+        graph = explored.graph
         self.explored = explored
         """The DAG and the beliefs."""
         self.node = node
+        self.made = explored.children(node)
+        """The node's children with their states, in the DAG or not, by index of the action."""
         self.actions = actions
         """Index of each option in ``problem.actions(state)``, shape ``(options,)``."""
         self.children = children
@@ -41,13 +36,6 @@ class Options:
         """+1 where MAX decides, −1 where MIN does."""
         self.visits = int(graph.visits[node]) + 1
         """Number of descents through the node, including the current one."""
-
-    @property
-    def made(self) -> Children:
-        """The node's children with their states, in the DAG or not, by index of the action."""
-        if self._made is None:
-            self._made = self.explored.children(self.node)
-        return self._made
 
     @property
     def nodes(self) -> IntArray:
@@ -156,10 +144,9 @@ class OneChild(Configured, Expansion):
         graph = explored.graph
         if graph.terminal[node]:
             return None
-        made = explored.children(node)
-        children = np.full(len(made.actions), -1, dtype=np.int64)
+        children = np.full(len(explored.children(node).actions), -1, dtype=np.int64)
         children[graph.edge_action[graph.edges(node)]] = graph.children(node)
-        return Options(explored, node, np.arange(children.size), children, made)
+        return Options(explored, node, np.arange(children.size), children)
 
     def expand(self, explored: Explored, node: int) -> object:
         """Do nothing: the descent has added the child that it picked."""

@@ -14,9 +14,10 @@ _TRIES = 100
 class Nearby(Configured):
     """Proposes a random open leaf a few changes away from a good leaf: mostly one, sometimes many.
 
-    The number of changes has heavy tails (Doerr et al., "Fast genetic algorithms", 2017), so that plateaus
-    and local optima do not hold it. It starts from the best leaf half of the time, from the next one half of
-    the remaining times, and so on: a leaf whose neighbours are all worse must not stop it.
+    The number k of changes has probability proportional to k^(−3/2), a heavy tail (Doerr et al., "Fast
+    genetic algorithms", 2017), so that plateaus and local optima do not hold it. It starts from the best leaf
+    half of the time, from the next one half of the remaining times, and so on: a leaf whose neighbours are
+    all worse must not stop it.
     """
 
     def propose(self, view: View, rng: np.random.Generator) -> Proposal | None:
@@ -34,7 +35,8 @@ class Nearby(Configured):
     def _neighbour(self, view: View, evaluation: Evaluation, rng: np.random.Generator) -> Proposal | None:
         moves = view.space.moves
         point = moves.points([(evaluation.leaf, evaluation.actions or ())])[0]
-        for _ in range(_number_of_changes(len(evaluation.actions or ()), rng) - 1):
+        chances = np.arange(1, max(len(evaluation.actions or ()) // 2, 1) + 1) ** -1.5
+        for _ in range(int(rng.choice(chances.size, p=chances / chances.sum()))):  # besides the last change
             changed = moves.around(point, 1, rng)
             point = point if len(changed) == 0 else changed[0]
         around = moves.around(point, _TRIES, rng)
@@ -44,12 +46,6 @@ class Nearby(Configured):
             if way is not None:
                 return Proposal(way[0], tuple(way[1]))
         return None
-
-
-def _number_of_changes(places: int, rng: np.random.Generator) -> int:
-    """How many changes to make: mostly one, sometimes many, with probability proportional to k^(−3/2)."""
-    chances = np.arange(1, max(places // 2, 1) + 1) ** -1.5
-    return int(rng.choice(chances.size, p=chances / chances.sum())) + 1
 
 
 class Random(Configured):
