@@ -102,7 +102,12 @@ class PathCodes:
         sizes = [size for size, known in zip(codes.layout.categories, numbers, strict=True) if known is None]
         if not self._complete or sum(sizes) > _MOST_NAMES:
             return None
-        found = self._seen.coding(self._leaf_of, self._path_to, self._is_leaf, self._decided)
+        found = self._seen.coding(
+            lambda codes: self._remember(self._walked(self._seen.codes.answer(codes))),
+            self._path_to,
+            lambda state: self._way(state) is not None and len(self._problem.actions(state)) == 0,
+            lambda state: self._way(state) or Chosen(),  # the decisions as far as they are known
+        )
         return found._replace(neighbours=self._neighbours)
 
     def learn(self, actions: Sequence[Action]) -> None:
@@ -132,22 +137,12 @@ class PathCodes:
             self._ways.setdefault(self._key(step.state), _chosen(steps[:number]))
         return steps[-1].state
 
-    def _decided(self, state: State) -> Chosen:
-        """The decisions that lead to a state, as far as they are known."""
-        return self._way(state) or Chosen()
-
-    def _is_leaf(self, state: State) -> bool:
-        return self._way(state) is not None and len(self._problem.actions(state)) == 0
-
     def _way(self, state: State) -> Chosen | None:
         """The decisions that lead to a state; of a tuple these may be its elements."""
         key = self._key(state)
         if key not in self._ways and type(state) is tuple:
             self.learn(state)
         return self._ways.get(key)
-
-    def _leaf_of(self, codes: IntArray) -> State:
-        return self._remember(self._walked(self._seen.codes.answer(codes)))
 
     def _path_to(self, leaf: State) -> list[Action]:
         chosen = self._way(leaf)
