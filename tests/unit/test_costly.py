@@ -225,6 +225,15 @@ def test_a_prior_is_followed_from_the_first_step():
     assert ds.StepSearch(Hinted(0), seed=0).ask().action == 7  # one can stop after every step
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_with_an_exact_prior_a_sweep_goes_straight_down(seed):
+    problem, text, greedy = Language(seed), (), 0.0
+    while problem.actions(text):
+        best = int(np.argmax(problem.next(text)))
+        text, greedy = (*text, best), greedy + problem.next(text)[best]
+    assert ds.search(problem, 15, seed=0).best_reward >= greedy - 1e-9
+
+
 def test_actions_that_were_never_taken_are_tried_before_others_are_repeated():
     for seed in range(4):
         problem = BitPasses(seed, passes=60)

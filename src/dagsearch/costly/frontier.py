@@ -72,12 +72,8 @@ class Frontier:
         """
         if self._by_paths and (found := self._step_of_path(rng)) is not None:
             return found[0], False, found[1]
-        if (
-            self._is_dry
-            and not beginning
-            and not self._paths_end
-            and (edge := self._beginning(rng)) is not None
-        ):
+        is_dry = self._is_dry and not beginning and not self._paths_end
+        if is_dry and (edge := self._beginning(rng)) is not None:
             return edge, True, None
         openly, goals = np.flatnonzero(self._edges.open), self._goals()
         openly = openly[goals[self._edges.node[openly]] < np.inf]
