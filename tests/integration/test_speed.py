@@ -6,14 +6,6 @@ import sys
 
 import pytest
 
-from experiments import speed
-
-
-def test_ratios_are_shown_as_the_median_with_the_range():
-    rows = [speed.Row("uct", "ratio", number, 0, value) for number, value in enumerate((3.0, 1.0, 2.0))]
-    assert "2.00 (1.00 to 3.00)" in speed.figures(rows)
-
-
 _COMPILED_BY = """
 import sys
 import dagsearch as ds
