@@ -62,8 +62,8 @@ def test_text_gaps_and_constants_are_looked_at_without_a_warning():
     frame["same"] = 1.0
     frame.loc[::3, "b"] = np.nan
     seen = ranked(frame, Y > 0, True)
-    assert seen.relevance.argmax() == 4
-    assert seen.relevance[5] == 0.0
+    assert seen.argmax() == 4
+    assert seen[5] == 0.0
 
 
 def test_without_a_target_there_is_nothing_to_look_for():
@@ -180,16 +180,6 @@ def test_the_best_mean_score_is_chosen():
     fitted = selector(budget=30).fit(X, Y)
     best = fitted.history_["features"][fitted.history_["mean_test_score"].argmax()]
     assert tuple(np.flatnonzero(fitted.support_)) == best
-
-
-@pytest.mark.parametrize("seed", [0, 4])
-def test_what_a_ranking_chooses_is_not_simpler_with_as_many_features(seed):
-    rng = np.random.default_rng(seed)
-    data = rng.normal(size=(60, 8))
-    target = data[:, 0] + 0.3 * data[:, 1] + rng.normal(size=60)
-    fitted = selector(n_features_to_select=(1, 5), budget=8).fit(data, target)
-    assert fitted.simpler_ is None
-    assert fitted.report().to_dict()["result"]["simpler"] is None
 
 
 # Importance ---------------------------------------------------------------------------------------------

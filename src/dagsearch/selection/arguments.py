@@ -20,9 +20,10 @@ from sklearn.utils.metadata_routing import process_routing
 from sklearn.utils.validation import validate_data
 
 from dagsearch._internal.hints import did_you_mean
+from dagsearch._internal.typing import FloatArray
 from dagsearch.covariances import Covariance, Relevance, SetKernel, correlation
 from dagsearch.selection.columns import ColumnSubsets
-from dagsearch.selection.rankings import Rankings, candidates, numeric_table
+from dagsearch.selection.rankings import numeric_table
 
 # With more features, only the most relevant ones are searched: a belief about each would be worth little.
 MOST_CANDIDATES = 1000
@@ -86,7 +87,7 @@ def subset_problem(
     fixed: Any,
     forbidden: Any,
     groups: Any,
-    rankings: Rankings | None = None,
+    relevance: FloatArray | None = None,
 ) -> ColumnSubsets:
     """The problem of choosing a subset; it may warn.
 
@@ -112,15 +113,10 @@ def subset_problem(
         raise ValueError("forbidden: no feature is left to choose; forbid fewer")
     least, most = _size_range(n_features_to_select, len(choices), len(held))
     free, allowed = choices - held, sum(map(len, choices))
-    if rankings is not None and len(choices) > max(MOST_CANDIDATES, most):
-        left = max(MOST_CANDIDATES, most) - len(held)
-        relevant = candidates(rankings, sorted(one[0] for one in free), left)
-        free = {one for one in free if one[0] in relevant}
+    if relevance is not None and len(choices) > max(MOST_CANDIDATES, most):
+        order = sorted(free, key=lambda one: (-max(relevance[column] for column in one), one))
+        free = set(order[: max(MOST_CANDIDATES, most) - len(held)])
     return ColumnSubsets(features.count, least, most, sorted(free), sorted(held), allowed)
-
-
-class SizeWarning(UserWarning):
-    """There are no more features than are to be selected."""
 
 
 def _size_range(wanted: Any, choices: int, held: int) -> tuple[int, int]:
@@ -135,7 +131,7 @@ def _size_range(wanted: Any, choices: int, held: int) -> tuple[int, int]:
     if most > choices or 1 < least == choices:
         selected = "all of them are selected" if least >= choices else f"at most {choices} are selected"
         message = f"n_features_to_select={wanted!r}, but there are {choices} features to choose from"
-        warnings.warn(f"{message}: {selected}", SizeWarning, stacklevel=5)  # points to the call of fit
+        warnings.warn(f"{message}: {selected}", stacklevel=5)  # points to the call of fit
         least, most = min(least, choices), choices
     if most < held:
         raise ValueError(f"n_features_to_select={wanted!r}, but {held} are fixed: select more, or fix fewer")
@@ -154,12 +150,12 @@ def _wanted_sizes(wanted: Any, choices: int) -> tuple[int, int]:
     )
 
 
-def subset_covariance(data: Any, rankings: Rankings | None, problem: ColumnSubsets) -> Covariance:
-    """Features are as alike as their correlations, and matter as much as the rankings suggest.
+def subset_covariance(data: Any, relevance: FloatArray | None, problem: ColumnSubsets) -> Covariance:
+    """Features are as alike as their correlations, and matter as much as the ranking suggests.
 
     A group is represented by its most relevant column.
     """
-    relevance = np.ones(problem.columns) if rankings is None else rankings.relevance
+    relevance = np.ones(problem.columns) if relevance is None else relevance
     best = [max(sorted(one), key=relevance.__getitem__) for one in problem.choices.values()]
     rows = np.sort(np.random.default_rng(0).permutation(int(data.shape[0]))[:_ALIKE_ROWS])
     alike = correlation(numeric_table(_safe_indexing(data, rows), best))

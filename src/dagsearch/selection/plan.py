@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.base import clone, is_classifier
 from sklearn.utils import _safe_indexing
 
-from dagsearch._internal.typing import IntArray
+from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.covariances import Covariance
 from dagsearch.problems.subsets import Subset
 from dagsearch.run.runner import checked_budget
@@ -23,7 +23,7 @@ from dagsearch.selection.arguments import (
 from dagsearch.selection.columns import ColumnSubsets
 from dagsearch.selection.estimate import Suggest
 from dagsearch.selection.identity import identity_of
-from dagsearch.selection.rankings import Rankings, first_subsets, ranked, rows_that_count, suggestions
+from dagsearch.selection.rankings import first_subsets, ranked, rows_that_count, suggestions
 from dagsearch.selection.scoring import SubsetScorer
 
 if TYPE_CHECKING:
@@ -39,9 +39,9 @@ class Plan(NamedTuple):
     covariance: Covariance
     """What is believed about subsets before any score."""
     suggest: Suggest
-    """What rankings of some rows would choose."""
+    """What a ranking by some rows would choose."""
     first: Sequence[Subset]
-    """Subsets to begin with: what rankings of all rows would choose."""
+    """Subsets to begin with: what a ranking by all rows would choose."""
     budget: int
     """Number of subsets to score."""
     digest: str | None
@@ -59,7 +59,7 @@ def plan_of(selector: "DAGSearchSelector", data: Any, target: Any, params: Mappi
     features, rows = selector._features(), int(data.shape[0])
     counted = rows_that_count(rows, fitting)
 
-    def ranked_by(some: IntArray) -> Rankings | None:
+    def ranked_by(some: IntArray) -> FloatArray | None:
         some = np.intersect1d(some, counted)
         aim = None if target is None else _safe_indexing(target, some)
         return ranked(_safe_indexing(data, some), aim, is_classifier(estimator))
@@ -68,18 +68,18 @@ def plan_of(selector: "DAGSearchSelector", data: Any, target: Any, params: Mappi
         found = ranked_by(some)
         return None if found is None else [problem.columns_of(leaf) for leaf in suggestions(found, problem)]
 
-    rankings = ranked_by(np.arange(rows))
+    relevance = ranked_by(np.arange(rows))
     limits = selector.n_features_to_select, selector.fixed, selector.forbidden, selector.groups
-    problem = subset_problem(features, *limits, rankings)
+    problem = subset_problem(features, *limits, relevance)
     columns = sorted(problem.fixed), list(problem.choices.values())
     depends_on = (target, fitting, columns), splits, clone(estimator, safe=False), selector.scoring
     return Plan(
         features,
         problem,
         SubsetScorer(clone(estimator), scoring, data, target, splits, fitting, judging, selector._silent),
-        subset_covariance(data, rankings, problem),
+        subset_covariance(data, relevance, problem),
         suggest,
-        [] if rankings is None else first_subsets(rankings, problem, budget),
+        [] if relevance is None else first_subsets(relevance, problem, budget),
         budget,
         None if selector.storage is None else identity_of(data, *depends_on),
     )

@@ -1,12 +1,11 @@
 """Cross-validated scores of subsets of features: how they are computed, how noisy they are, their bounds."""
 
+import io
 import math
-import os
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, redirect_stderr, redirect_stdout
-from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -100,8 +99,7 @@ class SubsetScorer:
         score_params: Mapping[str, Any],
         silent: bool = False,
     ) -> None:
-        self._estimator, self._scorer, self._data = estimator, scorer, data
-        self._silent = silent
+        self._estimator, self._scorer, self._data, self._silent = estimator, scorer, data, silent
         self.rows, self.folds, self.splits = int(data.shape[0]), len(splits), splits
         self.bounds = score_bounds(scorer, estimator)
         self.tested = int(np.unique(np.concatenate([test for _, test in splits])).size)
@@ -179,12 +177,8 @@ def undivided(call: Callable[..., Any], *arguments: Any) -> Any:
 @contextmanager
 def quiet() -> Iterator[None]:
     """While entered, what an estimator prints goes nowhere, and its warnings are ignored."""
-    with (
-        Path(os.devnull).open("w", encoding="utf-8") as nowhere,
-        redirect_stdout(nowhere),
-        redirect_stderr(nowhere),
-        warnings.catch_warnings(),
-    ):
+    nowhere = io.StringIO()
+    with redirect_stdout(nowhere), redirect_stderr(nowhere), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield
 

@@ -89,9 +89,9 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
     score_interval_ : tuple of (float, float)
         Central 90% interval of the score on new rows, within the bounds of the score.
     optimism_ : float or None
-        By how much ``best_score_`` is too high, because it is the best one, and because rankings that
-        suggested subsets have seen all rows: they are repeated inside the folds, with at most 100 fits in
-        addition to ``budget``. ``None`` with fewer than three folds or without a target.
+        By how much ``best_score_`` is too high, because it is the best one, and because the ranking that
+        suggested subsets has seen all rows: it is repeated inside the folds, with at most 40 fits in addition
+        to ``budget``. ``None`` with fewer than three folds or without a target.
     baseline_score_ : float or None
         Cross-validated score of predictions that use no feature; ``None`` if the score does not allow it.
     importances_ : ndarray of shape (n_features,)

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone, is_classifier, is_regressor
-from sklearn.feature_selection import SelectKBest, f_classif, f_regression
 from sklearn.metrics import check_scoring
 from sklearn.utils.validation import has_fit_parameter
 
@@ -23,8 +22,8 @@ from dagsearch.cli.select.models import (
     scoring_for,
     splitter_for,
 )
-from dagsearch.selection.arguments import SizeWarning, weight_params
-from dagsearch.selection.rankings import numeric_table
+from dagsearch.selection.arguments import weight_params
+from dagsearch.selection.rankings import ranked
 from dagsearch.selection.report import Comparison, Holdout, SelectionReport
 from dagsearch.selection.scoring import Scored, SubsetScorer, baseline_score, heldout_interval, quiet
 from dagsearch.sklearn import DAGSearchSelector
@@ -93,10 +92,10 @@ def select(options: argparse.Namespace) -> tuple[SelectionReport, bool]:
             if not hasattr(selector, "support_"):
                 raise
             interrupted = True
-    kinds = (UserWarning, SizeWarning)  # the report states the others itself
-    own = [str(one.message) for one in caught if one.category in kinds]
+        held = task.held_out(np.flatnonzero(selector.support_).tolist())
+    own = [str(one.message) for one in caught if one.category is UserWarning]  # the report states others
     cautions = [text.replace("n_features_to_select=", "--k ") for text in dict.fromkeys(own)]
-    held, expected = task.held_out(np.flatnonzero(selector.support_).tolist()), selector.score_interval_
+    expected = selector.score_interval_
     if (
         held is not None and held.interval is not None and held.interval[1] < expected[0]
     ):  # beyond their errors
@@ -170,8 +169,8 @@ def _selector(task: Task, options: argparse.Namespace) -> DAGSearchSelector:
         storage=options.storage,
         name=options.name,
     )
-    selector._silent = True
     about = {"target": options.target, "estimator": options.estimator, "scoring": task.scoring}
+    selector._silent = True
     selector._asked_by = {"select": {**about, "budget": options.budget}}  # for pages about the stored run
     return selector
 
@@ -185,7 +184,9 @@ def comparisons(selector: DAGSearchSelector, task: Task, forbidden: Sequence[str
     columns = [i for i, name in enumerate(kept.features) if name not in forbidden]
     count = int(selector.support_.sum())
     yield _compared("all features", score(columns), task)
-    best = _univariate(kept, columns, count)
+    relevance = ranked(kept.features, kept.target, bool(kept.classes))
+    assert relevance is not None, "a table has a target"
+    best = sorted(columns, key=lambda column: -relevance[column])[:count]
     yield _compared(f"top {count} by univariate score", score(best), task)
     held = None
     if task.holdout is not None:
@@ -193,15 +194,6 @@ def comparisons(selector: DAGSearchSelector, task: Task, forbidden: Sequence[str
         targets = kept.target, task.holdout.target, kept.weights
         held = baseline_score(task.estimator, task.scorer, *targets, **judging)
     yield Comparison("no features", 0, 0, selector.baseline_score_, holdout_score=held)
-
-
-def _univariate(table: Table, columns: Sequence[int], count: int) -> list[int]:
-    """The columns with the largest F statistics."""
-    data = numeric_table(table.features, columns)
-    with np.errstate(divide="ignore", invalid="ignore"), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # about columns that are constant in the rows to select by
-        best = SelectKBest(f_classif if table.classes else f_regression, k=count).fit(data, table.target)
-    return [columns[i] for i in best.get_support(indices=True)]
 
 
 def _compared(name: str, scored: Scored, task: Task) -> Comparison:
