@@ -54,8 +54,6 @@ class _Products(NamedTuple):
     """Views in which the relevance of places is learnt: their features, and the relevance of each column."""
     grams: list[FloatArray]
     """Inner products in each view."""
-    apart: list[FloatArray]
-    """Half the squared distances in each view."""
 
 
 class _Scaled:
@@ -94,13 +92,8 @@ class _Scaled:
             if isinstance(self.views, PlaceViews) and self.places:
                 for view, (features, column) in self.views.weighted(rows).items():
                     weighted[view] = np.sqrt(self.squares[view]) * features, column
-            self._last = _Products(rows, weighted, scaled, [_apart(gram) for gram in scaled])
+            self._last = _Products(rows, weighted, scaled)
         return self._last
-
-
-def _apart(gram: FloatArray) -> FloatArray:
-    """Half the squared distances, from inner products."""
-    return np.asarray(0.5 * (gram.diagonal()[:, None] + gram.diagonal()) - gram)
 
 
 class Views(Covariance):
@@ -217,20 +210,24 @@ class Views(Covariance):
 
     def value_and_gradient(self, rows: Rows) -> tuple[FloatArray, Gradient]:
         kept = self._bound.products(rows)
-        grams, apart = list(kept.grams), list(kept.apart)
+        grams = list(kept.grams)
         for view, (features, column) in kept.weighted.items():
             grams[view] = (features * self.relevance[column]) @ features.T
-            apart[view] = _apart(grams[view])
-        fall = np.exp(-sum(decay * each for decay, each in zip(self.decay, apart, strict=True)))
-        matrix = self._factor * _BIAS + self.nonlinear * fall
-        for linear, gram in zip(self.linear, grams, strict=True):
+        half = 0.5 * sum(decay * gram.diagonal() for decay, gram in zip(self.decay, grams, strict=True))
+        fall = -(half[:, None] + half)
+        matrix = np.full_like(fall, self._factor * _BIAS)
+        for linear, decay, gram in zip(self.linear, self.decay, grams, strict=True):
+            fall += decay * gram
             matrix += linear * gram
+        np.exp(fall, out=fall)
+        matrix += self.nonlinear * fall
         matrix[np.diag_indices(len(rows))] += self.private
 
         def gradient(weights: FloatArray) -> FloatArray:
             falling = self.nonlinear * weights * fall
+            across = falling.sum(axis=1)
             trend = self.linear * [np.vdot(weights, gram) for gram in grams]
-            decay = -self.decay * [np.vdot(falling, each) for each in apart]
+            decay = self.decay * [np.vdot(falling, gram) - across @ gram.diagonal() for gram in grams]
             of_places = self._gradient_of_places(kept.weighted, weights, falling)
             return np.array([*trend, *decay, falling.sum(), self.private * weights.trace(), *of_places])
 

@@ -55,7 +55,7 @@ class GrowingCholesky:
 
     def whiten(self, columns: FloatArray) -> FloatArray:
         """L⁻¹ times columns, by the inverse."""
-        inverse = self.inverse
+        inverse = self._inverse[: self.size, : self.size]
         if self.size == 0 or columns.shape[1] == 1:
             return np.asarray(inverse @ columns)  # multiplies the zeros, too, but copies nothing
         # BLAS itself, which makes use of the triangle. It wants columns first, so everything is transposed.

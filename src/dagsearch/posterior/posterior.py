@@ -99,7 +99,7 @@ class Posterior:
         if part == self.part:
             return
         self.discard_fantasies()
-        scores = cast(JointScores, self.scores)
+        scores = cast(JointScores, self._index.scores)
         known = scores.covariance, scores.noise, self._learns_at
         if self.told:
             self._left[self.part] = known
@@ -128,7 +128,7 @@ class Posterior:
 
         ``fresh`` is the number of rewards, the last ones, that are still to be learnt.
         """
-        scores = FunctionScores(covariance, cast(JointScores, self.scores).noise)
+        scores = FunctionScores(covariance, cast(JointScores, self._index.scores).noise)
         scores.track(self._index.states)
         known = 0 if self._missing > 0 else len(self.told) - fresh
         if known > 0:
@@ -162,7 +162,7 @@ class Posterior:
         """
         if recorded and part is not None and part != self.part:
             at = cast(Evidence, self.evidence).next_after(len(self._parts[part]))
-            covariance = cast(JointScores, self.scores).covariance.with_values(recorded["values"])
+            covariance = cast(JointScores, self._index.scores).covariance.with_values(recorded["values"])
             self._left[part] = covariance, recorded["noise"], at
         if not episodes:
             return []
@@ -170,14 +170,14 @@ class Posterior:
         refused = []
         for episode in episodes:
             try:
-                self.scores.condition(episode.leaf, episode.reward, episode.noise)
+                self._index.scores.condition(episode.leaf, episode.reward, episode.noise)
             except CovarianceError as error:
                 refused.append(error)
         due = len(self.told) >= self._learns_at if recorded is None else bool(recorded)
         if self.evidence is not None and due:
             self.learn(recorded)
-        elif isinstance(self.scores, FunctionScores) and self.scores.size >= _MOST_LEAVES:
-            now = self.scores
+        elif isinstance(self._index.scores, FunctionScores) and self._index.scores.size >= _MOST_LEAVES:
+            now = self._index.scores
             self._index.replace_scores(self._refitted(now, now.covariance, now.noise))
         return refused
 
@@ -186,7 +186,7 @@ class Posterior:
         before = len(self.told)
         self._parts = [[one for one in part if one.leaf != row] for part in self._parts]
         forgotten = before - len(self.told)
-        scores = cast(JointScores, self.scores)
+        scores = cast(JointScores, self._index.scores)
         if self._missing > 0:
             self._missing += forgotten
         else:
@@ -202,13 +202,13 @@ class Posterior:
         the belief has changed.
         """
         wanted = slice(max(0, len(pending) // _BLOCK - 1) * _BLOCK, len(pending))
-        if self._missing > 0 or not self.scores.is_joint or wanted == self._fantasies:
+        if self._missing > 0 or not self._index.scores.is_joint or wanted == self._fantasies:
             return False
         self.discard_fantasies()
         rows = self._index.nodes(pending[wanted])
         # Together: the last digits may depend on it.
-        pretended = cast(JointScores, self.scores).fantasised(rows)
-        self._real, self._fantasies = self.scores, wanted
+        pretended = cast(JointScores, self._index.scores).fantasised(rows)
+        self._real, self._fantasies = self._index.scores, wanted
         self._index.scores = pretended
         return True
 
@@ -225,13 +225,13 @@ class Posterior:
 
     def moments(self, nodes: Sequence[int] | IntArray) -> tuple[FloatArray, FloatArray]:
         """Mean and variance of g of known states."""
-        self.scores.refresh(nodes)
-        mean, variance = self.scores.moments()
+        self._index.scores.refresh(nodes)
+        mean, variance = self._index.scores.moments()
         return mean[nodes], variance[nodes]
 
     def predict(self, states: Sequence[State]) -> tuple[FloatArray, FloatArray]:
         """Mean and variance of g of any states; a leaf that is known has its own rewards, too."""
-        mean, variance = map(np.array, self.scores.predict(states))
+        mean, variance = map(np.array, self._index.scores.predict(states))
         nodes = np.array([self._index.find(state) for state in states], dtype=np.int64)
         known = np.flatnonzero(nodes >= 0)
         if known.size > 0:
@@ -243,7 +243,7 @@ class Posterior:
 
         ``None`` if no reward is known yet, or the scores have no joint belief.
         """
-        if not self.informed or not self.scores.is_joint:
+        if not self.informed or not self._index.scores.is_joint:
             return None
         belief = self.in_reward_units(self._index.score(node))
         return Gaussian(belief.mean, belief.variance + (self.noise if noise is None else noise))
@@ -251,7 +251,7 @@ class Posterior:
     @property
     def noise(self) -> float:
         """Noise variance of a reward that is told without its own, in the user's units."""
-        return self.units.scale**2 * cast(JointScores, self.scores).noise
+        return self.units.scale**2 * cast(JointScores, self._index.scores).noise
 
     def in_reward_units(self, belief: Gaussian) -> Gaussian:
         """A belief of the model in the user's units."""
@@ -260,7 +260,7 @@ class Posterior:
 
     def _check_scale(self) -> None:
         """Warn if rewards, which are used as they are, and prior differ in scale."""
-        covariance = self.scores.covariance
+        covariance = self._index.scores.covariance
         if covariance is None or not self._as_they_are:
             return
         rewards, leaves = [episode.reward for episode in self.told], {episode.leaf for episode in self.told}
@@ -286,7 +286,7 @@ class Posterior:
         """Replace the scores by those with the hyperparameters of largest evidence, or with recorded ones."""
         evidence = cast(Evidence, self.evidence)
         self._learns_at = evidence.next_after(len(self.told))
-        old, before = cast(JointScores, self.scores), self.units
+        old, before = cast(JointScores, self._index.scores), self.units
         self.units = Units.of([episode.reward for episode in self.told])
         try:
             if recorded is None:
