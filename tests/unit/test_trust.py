@@ -18,17 +18,16 @@ from dagsearch.covariances import Relevance, SetKernel
 from dagsearch.problems import Subsets
 from dagsearch.selection.columns import ColumnSubsets
 from dagsearch.selection.estimate import (
-    estimate,
     is_better,
     optimism_of_choice,
-    optimism_of_rankings,
+    optimism_of_ranking,
     score_deviation,
     simpler_than,
     standard_error,
 )
 from dagsearch.selection.rankings import first_subsets, ranked
 from dagsearch.selection.run import SelectionRun
-from dagsearch.selection.scoring import Scored, SubsetScorer, heldout_interval, score_bounds
+from dagsearch.selection.scoring import Scored, SubsetScorer, heldout_interval, score_bounds, score_interval
 from dagsearch.sklearn import DAGSearchSelector
 from experiments.truth import causes as causes_of
 
@@ -239,7 +238,7 @@ def test_folds_that_agree_by_accident_leave_the_interval_wide():
     perfect = np.ones(5)
     deviation = score_deviation(perfect, perfect[:0], 100, (0.0, 1.0))
     assert deviation == pytest.approx(math.sqrt(0.5 / 101 * (1 - 0.5 / 101) / 100), rel=1e-6)
-    low, high = estimate(1.0, deviation, None, (0.0, 1.0)).interval
+    low, high = score_interval(1.0, deviation, (0.0, 1.0))
     assert low < 0.99
     assert high == 1.0
     assert score_deviation(perfect, perfect[:0], 100, (-math.inf, 1.0)) == pytest.approx(
@@ -264,7 +263,7 @@ def test_the_best_of_many_equal_subsets_is_too_high_by_what_it_is_ahead():
     assert optimism_of_choice(np.array([[0.9, 0.8, 0.9], [0.1, 0.2, 0.1]])) == 0.0
 
 
-def test_rankings_are_repeated_without_the_rows_that_judge():
+def test_the_ranking_is_repeated_without_the_rows_that_judge():
     """What they suggest without a fold is scored on it; the same again needs no fit."""
     splits = list(KFold(40).split(X))
     score = SubsetScorer(
@@ -277,7 +276,7 @@ def test_rankings_are_repeated_without_the_rows_that_judge():
         return [(0, 3, 5), (0, 3, 5) if len(rows) == 80 else (1, 2)]
 
     scored = {(0, 3, 5): score((0, 3, 5)).scores}
-    found = optimism_of_rankings(score, suggest, scored, None)
+    found = optimism_of_ranking(score, suggest, scored, None)
     assert found.fits == len(asked) - 1 == 10  # not one for each of 40 folds
     numbers = [number for rows in asked[1:] for number, (train, _) in enumerate(splits) if rows is train]
     worse = np.mean([scored[0, 3, 5][number] - score((1, 2), [number]).scores[0] for number in numbers])

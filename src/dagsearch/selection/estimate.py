@@ -4,8 +4,8 @@ The best of many cross-validated scores is too high for new data, for two reason
 
 - the search looks for high scores. So the choice is repeated on folds that take no part in it: of each fold,
   the score of the subset that is best on the other folds.
-- rankings that suggest the first subsets have seen all rows. They are repeated without the rows of each fold,
-  and what they then suggest is scored on these rows.
+- the ranking that suggests the first subsets has seen all rows. It is repeated without the rows of each fold,
+  and what it then suggests is scored on these rows.
 
 The expected score is the best one less both differences.
 """
@@ -18,18 +18,18 @@ from joblib import Parallel, delayed
 
 from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.data import REACH
-from dagsearch.selection.scoring import Scored, SubsetScorer, least_deviation, score_interval, undivided
+from dagsearch.selection.scoring import Scored, SubsetScorer, least_deviation, undivided
 
 NOTHING = "nothing here predicts the target better than no features"
 """What is said of a table without signal."""
-# Number of folds that rankings are repeated without, at most.
+# Number of folds that the ranking is repeated without, at most.
 _MOST_FOLDS = 10
 
 Columns: TypeAlias = tuple[int, ...]
 """Column numbers, ascending."""
 Suggest: TypeAlias = Callable[[IntArray], Sequence[Columns] | None]
-"""What rankings suggest that see some rows, in an order that does not depend on the rows; ``None`` if they
-cannot be made."""
+"""What a ranking by some rows suggests, in an order that does not depend on the rows; ``None`` without a
+target to rank by."""
 
 
 class Estimate(NamedTuple):
@@ -41,12 +41,6 @@ class Estimate(NamedTuple):
     """Its central 90% interval, within the bounds of the score."""
     optimism: float | None
     """What was deducted from the cross-validated score; ``None`` if it was not estimated."""
-
-
-def estimate(score: float, deviation: float, optimism: float | None, bounds: tuple[float, float]) -> Estimate:
-    """The expected score, from a cross-validated one with a :func:`score_deviation` and an optimism."""
-    expected = score - (optimism or 0.0)
-    return Estimate(expected, score_interval(expected, deviation, bounds), optimism)
 
 
 def is_better(found: Sequence[tuple[float, float, float]]) -> bool | None:
@@ -71,47 +65,41 @@ def optimism_of_choice(scores: FloatArray) -> float:
 
 
 class Repeated(NamedTuple):
-    """What came of rankings that were repeated without the rows of a fold."""
+    """What came of a ranking that was repeated without the rows of a fold."""
 
     optimism: float | None
-    """By how much scores of what they suggest are too high; ``None`` if nothing could be scored."""
+    """By how much scores of what it suggests are too high; ``None`` if nothing could be scored."""
     fits: int
     """Number of fits that it took."""
 
 
-def optimism_of_rankings(
-    score: SubsetScorer,
-    suggest: Suggest,
-    scored: Mapping[Columns, FloatArray],
-    n_jobs: int | None,
+def optimism_of_ranking(
+    score: SubsetScorer, suggest: Suggest, scored: Mapping[Columns, FloatArray], n_jobs: int | None
 ) -> Repeated | None:
-    """By how much scores of what rankings suggest are too high, because rankings have seen all rows.
+    """By how much scores of what a ranking suggests are too high, because it has seen all rows.
 
     ``scored`` are scores on all folds by subset. ``None`` with fewer than three folds, or without a target
-    that rankings could look at.
+    that a ranking could look at.
     """
     suggested = suggest(np.arange(score.rows))
     if suggested is None or score.folds < 3:
         return None
-    places = [place for place, columns in enumerate(suggested) if columns in scored]
     numbers = np.unique(np.linspace(0, score.folds - 1, _MOST_FOLDS).astype(np.int64)).tolist()
 
-    def lost(number: int) -> tuple[list[float], int] | None:
-        again = suggest(score.splits[number][0])
-        if again is None:
-            return None
-        changed = {again[place] for place in places if again[place] != suggested[place]}
-        found = {columns: float(score(columns, [number]).scores[0]) for columns in sorted(changed)}
-        before = {place: scored[suggested[place]][number] for place in places}
-        return [before[p] - found.get(again[p], before[p]) for p in places], len(found)
+    def lost(number: int) -> list[tuple[float, bool]]:
+        again, found = suggest(score.splits[number][0]) or suggested, list[tuple[float, bool]]()
+        for before, after in zip(suggested, again, strict=True):
+            if before in scored:
+                now = scored[before] if after == before else score(after, [number]).scores
+                found.append(
+                    (scored[before][number] - now[number if after == before else 0], after != before)
+                )
+        return found
 
     repeated = Parallel(n_jobs=n_jobs)(delayed(undivided)(lost, number) for number in numbers)
-    if any(one is None for one in repeated):
-        return None
-    differences = np.array([some for some, _ in repeated])
+    differences, fits = np.array([one for found in repeated for one in found]).reshape(-1, 2).T
     known = differences[np.isfinite(differences)]
-    optimism = max(0.0, float(known.mean())) if known.size else None
-    return Repeated(optimism, sum(fits for _, fits in repeated))
+    return Repeated(max(0.0, float(known.mean())) if known.size else None, int(fits.sum()))
 
 
 def score_deviation(scores: FloatArray, others: FloatArray, rows: int, bounds: tuple[float, float]) -> float:

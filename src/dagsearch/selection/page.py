@@ -84,16 +84,6 @@ def _point(entry: Mapping[str, Any]) -> dict[str, Any]:
     return {"reward": entry["score"], "leaf": entry["features"], **{name: entry[name] for name in names}}
 
 
-_STOPS = {
-    "budget": "Budget spent",
-    "target": "Target reached",
-    "patience": "No improvement",
-    "seconds": "Time limit",
-    "exhausted": "All subsets scored",
-    "steered": "By request",
-}
-
-
 def _tiles(report: Mapping[str, Any]) -> list[list[str | None]]:
     """Name, value and remark of the figures below the headline."""
     result, data = report["result"], report["data"]
@@ -111,7 +101,7 @@ def _tiles(report: Mapping[str, Any]) -> list[list[str | None]]:
         tiles.append(["Hold-out score", number(result["holdout_score"]), interval])
     failed = f"{result['failed']} failed" if result["failed"] else None
     tiles.append(["Subsets scored", f"{result['evaluations']:,}", failed])
-    return [*tiles, ["Stopped", _STOPS.get(result["stopped"], str(result["stopped"])), None]]
+    return [*tiles, ["Stop reason", result["stopped"], None]]
 
 
 def number(value: float | None, places: int = 4) -> str:

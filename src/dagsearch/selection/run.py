@@ -19,12 +19,11 @@ from dagsearch.selection.estimate import (
     Estimate,
     Repeated,
     Suggest,
-    estimate,
     optimism_of_choice,
-    optimism_of_rankings,
+    optimism_of_ranking,
     score_deviation,
 )
-from dagsearch.selection.scoring import Scored, SubsetScorer, fold_noise
+from dagsearch.selection.scoring import Scored, SubsetScorer, fold_noise, score_interval
 from dagsearch.storage.database import Event, database_of
 from dagsearch.storage.encoding import note_to_json
 from dagsearch.storage.log import RunLog, at_work
@@ -80,7 +79,7 @@ class SelectionRun(BatchRun[Scored]):
         self.stopped = "budget"
         """Why the run ended."""
         self.repeated: Repeated | None = None
-        """What came of repeating the rankings inside the folds, if they were."""
+        """What came of repeating the ranking inside the folds, if it was."""
         self._repeated: dict[int, Repeated] = {}  # the same of earlier calls, by the number of first subsets
         self._score: Callable[[Sequence[Sequence[int]]], list[Scored]] | None = None
         self._began_here = True  # whether the stored run begins in this process
@@ -133,12 +132,12 @@ class SelectionRun(BatchRun[Scored]):
         found = self._score([self.problem.columns_of(leaf) for leaf in leaves])
         return [one._replace(told=time.perf_counter() - self._began) for one in found]
 
-    def repeat_rankings(self, score: SubsetScorer, suggest: Suggest, first: int, n_jobs: int | None) -> None:
-        """Repeat the rankings inside the folds, unless the stored run says what came of it."""
+    def repeat_ranking(self, score: SubsetScorer, suggest: Suggest, first: int, n_jobs: int | None) -> None:
+        """Repeat the ranking inside the folds, unless the stored run says what came of it."""
         self.repeated = self._repeated.get(first)
         if self.repeated is None:
             scores = {one.columns: one.scores for one in self.scored.values()}
-            self.repeated = optimism_of_rankings(score, suggest, scores, n_jobs)
+            self.repeated = optimism_of_ranking(score, suggest, scores, n_jobs)
             if self.repeated is not None:
                 self.search.note({"repeated": [first, *self.repeated]})
 
@@ -184,4 +183,5 @@ class SelectionRun(BatchRun[Scored]):
         optimism = None
         if self.repeated is not None and self.repeated.optimism is not None:
             optimism = optimism_of_choice(scores) + self.repeated.optimism
-        return estimate(scored.mean, deviation, optimism, self.bounds)
+        expected = scored.mean - (optimism or 0.0)
+        return Estimate(expected, score_interval(expected, deviation, self.bounds), optimism)

@@ -207,7 +207,7 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
 
                 run.select(score, plan.first, plan.budget, self._stop, bool(self.verbose))
             if run.stopped != "seconds":
-                run.repeat_rankings(plan.score, plan.suggest, len(plan.first), self.n_jobs)
+                run.repeat_ranking(plan.score, plan.suggest, len(plan.first), self.n_jobs)
         except BaseException:  # Ctrl-C
             run.stopped = "interrupted"
             if run.successes():
