@@ -279,7 +279,7 @@ NAMES = ["binary", "letters", "mixed", "order", "selection", "many places"]
 @pytest.mark.parametrize("name", NAMES)
 def test_leaves_are_compared_by_codes_as_by_features(name):
     _, covariance, leaves = bound(name)
-    codes = covariance.coding.codes(leaves)
+    codes = covariance._bound.coding.codes(leaves)
     rows = covariance.from_codes(codes)
     cross, variances = (
         covariance.cross(rows[:5], covariance.prepared(rows[5:])),

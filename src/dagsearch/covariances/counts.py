@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from dagsearch._internal.compiled import compiled
 from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.covariances.rows import Rows, Stacked
-from dagsearch.problem import Layout
 from dagsearch.space.numbers import SCALES, scale_features
 
 # A view with more features than this is left out.
@@ -32,13 +31,6 @@ _MASKS = tuple(np.uint64(0x0101010101010101 * byte) for byte in (0x55, 0x33, 0x0
 
 Bits = NDArray[np.uint64]
 """Flags, 64 of which are one number."""
-
-
-def views_of(layout: Layout) -> "PlaceViews | OrderViews":
-    """The views of states with this layout."""
-    if layout.kind == "order":
-        return OrderViews(int(layout.categories[0]), len(layout.categories))
-    return PlaceViews(layout.categories, layout.numbers, layout.options)
 
 
 class PlaceViews:
@@ -171,13 +163,12 @@ def _shared(categories: IntArray, options: Sequence[Sequence[Hashable]]) -> IntA
 
     Shape ``(places, categories)``.
     """
-    if np.any(categories != categories[0]) or any(set(known) != set(options[0]) for known in options):
+    listed = options or [range(categories[0])] * len(categories)
+    if np.any(categories != categories[0]) or any(set(known) != set(listed[0]) for known in listed):
         return None
-    number = {option: place for place, option in enumerate(options[0])} if options else {}
-    absent = list(range(len(number), int(categories[0])))
-    return np.array(
-        [[*map(number.__getitem__, known), *absent] for known in options or [()] * len(categories)]
-    )
+    number = {option: place for place, option in enumerate(listed[0])}
+    absent = range(len(number), categories[0])
+    return np.array([[*map(number.__getitem__, known), *absent] for known in listed])
 
 
 def _decided(codes: IntArray) -> tuple[FloatArray, FloatArray]:

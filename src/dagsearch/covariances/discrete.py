@@ -27,8 +27,18 @@ def items_of(state: State) -> Iterable[Hashable]:
         return state
     if isinstance(state, Mapping):
         return list(state.items())
+    if isinstance(state, (str, bytes, tuple)):
+        parts: Iterable[tuple[Hashable, Any]] = enumerate(state)
+    elif is_dataclass(state):
+        parts = [(field.name, getattr(state, field.name)) for field in fields(state)]
+    else:
+        raise CovarianceError(
+            f"cannot tell what the state {state!r} of type {type(state).__name__} consists of: pass "
+            "covariance=dagsearch.covariances.Overlap(items=...), give the problem an items(state) method, "
+            "or use another covariance"
+        )
     found: list[Hashable] = []
-    for name, part in _parts_of(state):
+    for name, part in parts:
         if isinstance(part, Set):
             found += [((name, element), True) for element in in_order(part)]
         elif isinstance(part, tuple):
@@ -36,19 +46,6 @@ def items_of(state: State) -> Iterable[Hashable]:
         else:
             found.append((name, part))
     return found
-
-
-def _parts_of(state: State) -> Iterable[tuple[Hashable, Any]]:
-    """The places of a tuple or text, or the fields of a dataclass, each with what it holds."""
-    if isinstance(state, (str, bytes, tuple)):
-        return enumerate(state)
-    if is_dataclass(state):
-        return [(field.name, getattr(state, field.name)) for field in fields(state)]
-    raise CovarianceError(
-        f"cannot tell what the state {state!r} of type {type(state).__name__} consists of: pass "
-        "covariance=dagsearch.covariances.Overlap(items=...), give the problem an items(state) method, "
-        "or use another covariance"
-    )
 
 
 class Index(dict[Hashable, int]):

@@ -28,7 +28,7 @@ import numpy as np
 
 from dagsearch._internal.typing import BoolArray, FloatArray, IntArray
 from dagsearch.covariances.base import Covariance, Gradient
-from dagsearch.covariances.counts import PlaceViews, views_of
+from dagsearch.covariances.counts import OrderViews, PlaceViews
 from dagsearch.covariances.parameters import Hyperparameter, checked_positive
 from dagsearch.covariances.rows import Rows, Stacked
 from dagsearch.errors import CovarianceError
@@ -60,9 +60,14 @@ class _Scaled:
     """The states of a problem as views that are scaled by random leaves, given as codes."""
 
     def __init__(self, coding: Coding, leaves: IntArray) -> None:
-        self.coding, self.views = coding, views_of(coding.layout)
+        self.coding, layout = coding, coding.layout
+        self.views: PlaceViews | OrderViews
+        if layout.kind == "order":
+            self.views = OrderViews(int(layout.categories[0]), len(layout.categories))
+        else:
+            self.views = PlaceViews(layout.categories, layout.numbers, layout.options)
         self.alike = np.ones(self.views.relevances)
-        self.places = len(self.alike) if len(coding.layout.categories) <= _MOST_RELEVANCES else 0
+        self.places = len(self.alike) if len(layout.categories) <= _MOST_RELEVANCES else 0
         norms = self.views.norms(self.rows(leaves), self.alike)
         self.squares = 1.0 / np.maximum(norms.mean(axis=0), 1e-12)
         of_views = [
@@ -134,15 +139,10 @@ class Views(Covariance):
             raise CovarianceError("Views must know the problem first: call Views().bind(problem)")
         return self._described
 
-    @property
-    def coding(self) -> Coding:
-        """How the problem's states are written as codes."""
-        return self._bound.coding
-
     # Rows are codes ----------------------------------------------------------------------------------
 
     def represent(self, states: Sequence[State]) -> Rows:
-        return self._bound.rows(self.coding.codes(states))
+        return self.from_codes(self._bound.coding.codes(states))
 
     def from_codes(self, codes: IntArray) -> Rows:
         return self._bound.rows(codes)
@@ -252,4 +252,5 @@ class Views(Covariance):
     def __repr__(self) -> str:
         if self._described is None:
             return "Views()"
-        return f"Views({self.coding.layout.kind}, {len(self.coding.layout.categories)} places)"
+        layout = self._described.coding.layout
+        return f"Views({layout.kind}, {len(layout.categories)} places)"

@@ -128,12 +128,8 @@ class Posterior:
 
         ``fresh`` is the number of rewards, the last ones, that are still to be learnt.
         """
-        scores = FunctionScores(covariance, cast(JointScores, self._index.scores).noise)
-        scores.track(self._index.states)
-        known = 0 if self._missing > 0 else len(self.told) - fresh
-        if known > 0:
-            scores.condition_all(*self._rewards(self.told[:known]))
-        self._index.replace_scores(scores)
+        scores, known = cast(JointScores, self._index.scores), self.told[: len(self.told) - fresh]
+        self._index.replace_scores(self._refitted(scores, covariance, scores.noise, known))
         self._learns_at, self._left = _FIRST, {}
 
     def missed(self) -> Sequence[Episode]:
@@ -304,29 +300,28 @@ class Posterior:
             raise
         logger.debug("after %d rewards: %r, noise %.3g", len(self.told), covariance, noise)
 
-    def _refitted(self, scores: JointScores, covariance: Covariance, noise: float) -> JointScores:
-        """A model of the same rewards with another covariance and noise."""
+    def _refitted(
+        self, scores: JointScores, covariance: Covariance, noise: float, told: list[Episode] | None = None
+    ) -> JointScores:
+        """A model of the same rewards, or of others, with another covariance and noise.
+
+        Functions are conditioned on the rewards of so many leaves only: half of these are the best ones, and
+        the others are evenly spaced in the order found.
+        """
         fresh = type(scores)(covariance, noise, scores.prior_mean)
         fresh.track(self._index.states)
-        if self.told and self._missing == 0:
-            told = self._some() if isinstance(fresh, FunctionScores) else self.told
+        told = self.told if told is None else told
+        found: dict[int, list[float]] = {}
+        for one in told:
+            found.setdefault(one.leaf, []).append(one.reward)
+        if isinstance(fresh, FunctionScores) and len(found) >= _MOST_LEAVES:
+            kept = set(nlargest(_KEPT // 2, found, key=lambda leaf: fmean(found[leaf])))
+            others = [leaf for leaf in found if leaf not in kept]
+            kept.update(others[place] for place in evenly(len(others), _KEPT - len(kept)))
+            told = [one for one in told if one.leaf in kept]
+        if told and self._missing == 0:
             fresh.condition_all(*self._rewards(told))
         return fresh
-
-    def _some(self) -> list[Episode]:
-        """All rewards, or of too many leaves those that functions are conditioned on.
-
-        Half of these leaves are the best ones; the others are evenly spaced in the order found.
-        """
-        found: dict[int, list[float]] = {}
-        for one in self.told:
-            found.setdefault(one.leaf, []).append(one.reward)
-        if len(found) < _MOST_LEAVES:
-            return self.told
-        kept = set(nlargest(_KEPT // 2, found, key=lambda leaf: fmean(found[leaf])))
-        others = [leaf for leaf in found if leaf not in kept]
-        kept.update(others[place] for place in evenly(len(others), _KEPT - len(kept)))
-        return [one for one in self.told if one.leaf in kept]
 
     def _log_posterior(self, scores: JointScores) -> LogPosterior:
         states, covariance = self._index.states, scores.covariance
