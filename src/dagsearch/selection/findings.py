@@ -1,5 +1,6 @@
 """What a selection has found: the attributes of a fitted selector."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,8 @@ from dagsearch.selection.estimate import best_of, simpler_than
 from dagsearch.selection.run import SelectionRun
 from dagsearch.selection.scoring import Scored
 
-# Best subsets whose neighbours are predicted, and largest number of neighbours of each.
-_BEST, _NEIGHBOURS = 15, 300
+# Best subsets whose neighbours are predicted, largest number of neighbours of each, and of subsets far away.
+_BEST, _NEIGHBOURS, _FAR = 15, 300, 4000
 
 
 def findings_of(run: SelectionRun, features: Features) -> dict[str, Any]:
@@ -64,7 +65,7 @@ def feature_importances(run: SelectionRun) -> FloatArray:
     has = np.array([[one[0] in subset.columns for one in members] for subset in scored])
     folds = np.array([one.scores for one in scored])
     rewards = folds.mean(axis=1)
-    found = importances(has, rewards, neighbours(has, rewards), folds)
+    found = importances(has, rewards, neighbours(has, rewards, problem.problem.sizes), folds)
     table = np.full((problem.columns, len(Importance._fields)), np.nan)
     table[:, 3] = 0.0
     table[sorted(problem.fixed), 3] = 1.0
@@ -75,20 +76,27 @@ def feature_importances(run: SelectionRun) -> FloatArray:
     return table
 
 
-def neighbours(has: BoolArray, rewards: FloatArray) -> BoolArray:
-    """Subsets that were not scored, with one choice of the best fifteen swapped for another.
+def neighbours(has: BoolArray, rewards: FloatArray, sizes: Sequence[int]) -> BoolArray:
+    """Subsets that were not scored, near the best fifteen and far from them.
 
-    Another split may prefer any of them. Of very many, a random part is taken.
+    Another split may prefer any of them: those with one choice swapped for another (of very many, a random
+    part), and those that keep a random share of a good one and fill the rest at random, of any size allowed.
     """
     rng, changed = np.random.default_rng(0), [has]
-    for row in has[np.argsort(-rewards, kind="stable")[:_BEST]]:
+    best = has[np.argsort(-rewards, kind="stable")[:_BEST]]
+    for row in best:
         pairs = np.stack(np.meshgrid(np.flatnonzero(row), np.flatnonzero(~row)), axis=-1).reshape(-1, 2)
         pairs = rng.permutation(pairs)[:_NEIGHBOURS]
         swapped = np.repeat(row[None], len(pairs), axis=0)
         np.put_along_axis(swapped, pairs, np.array([False, True]), axis=1)
         changed.append(swapped)
+    rows = best[rng.integers(len(best), size=_FAR)]
+    counts = np.where(rng.random(_FAR) < 0.5, rows.sum(axis=1), rng.choice(sizes, _FAR))
+    kept = rows & (rng.random(rows.shape) < rng.random((_FAR, 1)))
+    places = np.argsort(np.argsort(rng.random(rows.shape) - kept, axis=1), axis=1)  # those kept come first
+    changed.append(places < counts[:, None])
     found, first = np.unique(np.concatenate(changed), axis=0, return_index=True)
-    return np.asarray(found[first >= len(has)])
+    return rng.permutation(np.asarray(found[first >= len(has)]))
 
 
 def history(scored: list[Scored], features: Features) -> dict[str, Any]:
