@@ -3,7 +3,7 @@
 Name an endpoint as the first argument: it gets ``{"prompt": text}`` and answers
 ``{"tokens": {token: log-probability}}``. Without one, a model that has counted words answers. It prints:
 
-    the sun is on the sun is on the sea
+    the sun is on the sun is on the wind
     log-likelihood -4.297 after 60 steps
 """
 

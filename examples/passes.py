@@ -2,7 +2,7 @@
 
 It prints:
 
-    2 instructions after new_gvn sroa loop_unroll simplify_cfg
+    2 instructions after sroa loop_unroll simplify_cfg
 """
 
 import llvmlite.binding as llvm

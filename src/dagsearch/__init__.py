@@ -112,3 +112,8 @@ def __getattr__(name: str) -> Any:
     if name == "players":
         return _importlib.import_module("dagsearch.games.players")
     raise AttributeError(f"module 'dagsearch' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """The public names; modules are imported under their own."""
+    return sorted([*__all__, "__version__"])
