@@ -1,4 +1,4 @@
-"""The belief over the weights of a linear score, N(m, S − UᵀU), and what follows for rows of features.
+"""The belief over the weights of a linear score, N(m, S), and what follows for rows of features.
 
 Symbols and derivation are at the head of :mod:`dagsearch.posterior.weights`.
 """
@@ -22,8 +22,6 @@ class Weights(NamedTuple):
     """m, shape ``(d,)``."""
     cov: FloatArray
     """S, shape ``(d, d)``."""
-    recent: FloatArray
-    """U, shape ``(b, d)``."""
 
 
 class Step(NamedTuple):
@@ -35,22 +33,17 @@ class Step(NamedTuple):
 
 
 class WeightBelief:
-    """m, S and U of a growing number of weights."""
+    """m and S of a growing number of weights."""
 
     def __init__(self) -> None:
         self.dimension = 0
         """Number of weights d."""
-        self.variance = np.zeros(0)
-        """Diagonal of S − UᵀU, with room for more."""
-        self._mean = np.zeros(0)
-        self._cov = np.zeros((0, 0))
-        self._recent, self._aside = np.zeros((0, 0)), 0  # the rows of U, and how many there are
+        self._mean, self._cov = np.zeros(0), np.zeros((0, 0))  # with room for more
 
     @property
     def arrays(self) -> Weights:
-        """m, S and U."""
-        d = self.dimension
-        return Weights(self._mean[:d], self._cov[:d, :d], self._recent[: self._aside, :d])
+        """m and S."""
+        return Weights(self._mean[: self.dimension], self._cov[: self.dimension, : self.dimension])
 
     def grow(self, dimension: int) -> None:
         """Let there be at least ``dimension`` weights."""
@@ -59,11 +52,8 @@ class WeightBelief:
             return
         self._mean = grown(self._mean, dimension)
         self._cov = grown(self._cov, dimension, dimension)
-        self._recent = grown(self._recent, self._recent.shape[0], dimension)
-        self.variance = grown(self.variance, dimension)
         fresh = np.arange(old, dimension)
         self._cov[fresh, fresh] = 1.0
-        self.variance[fresh] = 1.0
         self.dimension = dimension
 
     def learn(
@@ -73,39 +63,30 @@ class WeightBelief:
         q, expected, s = gain_vector(columns, values, self.arrays)
         gain = 0.0 if fantasy else (information - precision * expected) / (1.0 + precision * s)
         step = Step(q, gain, math.sqrt(precision / (1.0 + precision * s)))
-        self._mean[: self.dimension] += step.gain * q
-        u = step.shrink * q
-        self._recent = grown(self._recent, self._aside + 1, self.dimension)
-        self._recent[self._aside, : self.dimension] = u
-        self._aside += 1
-        self.variance[: self.dimension] -= u * u
+        mean, cov = self.arrays
+        mean += step.gain * q
+        _downdate(cov, step.shrink * q)
         return step
 
-    def absorb(self, least: int) -> None:
-        """Subtract UᵀU from S, if U has at least ``least`` rows."""
-        if self._aside < least:
-            return
-        _, cov, recent = self.arrays
-        cov -= recent.T @ recent
-        self._aside = 0
-
-    def joint(self, features: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Mean and covariance of φ·w, from features, one row each."""
-        mean, cov, recent = self.arrays
-        aside = recent @ features.T
-        return features @ mean, features @ cov @ features.T - aside.T @ aside
-
     def copied(self) -> "WeightBelief":
-        """A copy that may learn fantasies, which change neither m nor S."""
+        """A copy that may learn fantasies, which do not change m."""
         other = copy(self)
-        other.variance, other._recent = self.variance.copy(), self._recent.copy()
+        other._cov = self._cov.copy()
         return other
 
 
 @compiled
+def _downdate(cov: FloatArray, u: FloatArray) -> None:
+    """S −= uuᵀ."""
+    for i in range(u.size):
+        for j in range(u.size):
+            cov[i, j] -= u[i] * u[j]
+
+
+@compiled
 def gain_vector(columns: IntArray, values: FloatArray, weights: Weights) -> tuple[FloatArray, float, float]:
-    """q = (S − UᵀU) φ, φ·m and φ·q."""
-    weight_mean, weight_cov, recent = weights  # an array in a tuple costs more at every access
+    """q = Sφ, φ·m and φ·q."""
+    weight_mean, weight_cov = weights  # an array in a tuple costs more at every access
     q = np.zeros(weight_mean.size)
     expected = s = 0.0
     for e in range(columns.size):
@@ -113,12 +94,6 @@ def gain_vector(columns: IntArray, values: FloatArray, weights: Weights) -> tupl
         row = weight_cov[columns[e]]
         for i in range(q.size):
             q[i] += values[e] * row[i]
-    for b in range(recent.shape[0]):
-        across = 0.0
-        for e in range(columns.size):
-            across += values[e] * recent[b, columns[e]]
-        for i in range(q.size):
-            q[i] -= across * recent[b, i]
     for e in range(columns.size):
         s += values[e] * q[columns[e]]
     return q, expected, s
@@ -126,9 +101,9 @@ def gain_vector(columns: IntArray, values: FloatArray, weights: Weights) -> tupl
 
 @compiled
 def _linear_belief(rows: SparseRows, row: int, weights: Weights) -> tuple[float, float]:
-    """φ·m and φᵀ(S − UᵀU)φ of a row."""
+    """φ·m and φᵀSφ of a row."""
     starts, columns, values = rows
-    weight_mean, weight_cov, recent = weights
+    weight_mean, weight_cov = weights
     first, last = starts[row], starts[row + 1]
     mean = var = 0.0
     for e in range(first, last):
@@ -138,11 +113,6 @@ def _linear_belief(rows: SparseRows, row: int, weights: Weights) -> tuple[float,
         for f in range(first, e):
             across += values[f] * own[columns[f]]
         var += values[e] * (2.0 * across + values[e] * own[columns[e]])
-    for b in range(recent.shape[0]):
-        across = 0.0
-        for e in range(first, last):
-            across += values[e] * recent[b, columns[e]]
-        var -= across * across
     return mean, max(var, 0.0)
 
 
@@ -170,20 +140,20 @@ def advance(rows: SparseRows, step: Step, means: FloatArray, variances: FloatArr
 
 @compiled
 def project_added(
-    added: SparseRows, parent: SparseRows, row: int, weights: Weights, weight_var: FloatArray
+    added: SparseRows, parent: SparseRows, row: int, weights: Weights
 ) -> tuple[FloatArray, FloatArray]:
     """φ·m and the variance of φ·w of children: their features are those of a parent row and added ones."""
     entries = slice(parent.starts[row], parent.starts[row + 1])
     q, parent_mean, parent_var = gain_vector(parent.columns[entries], parent.values[entries], weights)
     starts, columns, values = added
-    weight_mean = weights.mean
+    weight_mean, weight_cov = weights
     mean, var = np.empty(starts.size - 1), np.empty(starts.size - 1)
     for i in range(mean.size):
         first = starts[i]
         if starts[i + 1] == first + 1:
             column, value = columns[first], values[first]
             more = value * weight_mean[column]
-            wider = value * (value * weight_var[column] + 2.0 * q[column])
+            wider = value * (value * weight_cov[column, column] + 2.0 * q[column])
         else:
             more, wider = _linear_belief(added, i, weights)
             for e in range(first, starts[i + 1]):

@@ -5,7 +5,6 @@ symbol      code                shape             meaning
 ==========  ==================  ================  ==================================================
 φ(x)        features            sparse rows       features of the tracked nodes
 m, S        weight_mean, _cov   ``(d,), (d, d)``  belief over the weights w, N(0, I) a priori
-U           recent              ``(b, d)``        rows that S lacks
 p           private             —                 variance of the private offset ε_x
 μ(x)        prior               ``(nodes,)``      prior mean of g
 r̄, λ̄        observed, noise     ``(nodes,)``      precision-weighted mean of a leaf's rewards (less μ)
@@ -22,10 +21,6 @@ With q = Sφ and s = φᵀq either is the same rank-1 step, exact and without a 
 
     m += q (h − δ φ·m)/(1 + δs),    S −= q qᵀ δ/(1 + δs).
 
-Where there are many features, a pass over S for every reward would cost more than all the rest: the last
-rows u = q sqrt(δ/(1 + δs)) are kept aside as U, so that the belief's covariance is S − UᵀU, and U enters S
-only now and then, by one matrix product.
-
 Given w, ε_x of an observed leaf is Gaussian with mean κ(r̄ − φ·w), κ = p/(p + λ̄), and variance κλ̄, so g has
 mean (1−κ) φ·m + κ r̄ and variance (1−κ)² φᵀSφ + κλ̄; elsewhere it has φ·m and φᵀSφ + p.
 """
@@ -41,9 +36,6 @@ from dagsearch.covariances.rows import SparseRows
 from dagsearch.posterior.base import JointScores, MeanFunction, prior_means
 from dagsearch.posterior.belief import WeightBelief, advance, project, project_added
 from dagsearch.problem import Children, State
-
-# Number of features from which rows of rewards are kept aside, and how many of them.
-_MANY_FEATURES, _ASIDE = 128, 32
 
 
 class WeightScores(JointScores):
@@ -99,7 +91,7 @@ class WeightScores(JointScores):
             return self.predict(children.states)
         parent, row = (self._features([children.parent]), 0) if node is None else (self._tracked, node)
         self._belief.grow(self.covariance.dimension)
-        mean, var = project_added(added, parent, row, self._belief.arrays, self._belief.variance)
+        mean, var = project_added(added, parent, row, self._belief.arrays)
         if callable(self.prior_mean):  # only then the children are made
             mean += prior_means(self.prior_mean, children.states)
         else:
@@ -114,7 +106,8 @@ class WeightScores(JointScores):
             np.add.at(row, *self._row(node))
         owners = len(nodes) + np.repeat(np.arange(len(states)), np.diff(fresh.starts))
         np.add.at(dense, (owners, fresh.columns), fresh.values)
-        return self._belief.joint(dense)
+        mean, cov = self._belief.arrays
+        return dense @ mean, dense @ cov @ dense.T
 
     def _row(self, node: int) -> tuple[IntArray, FloatArray]:
         """Columns and values of a node's features."""
@@ -132,7 +125,6 @@ class WeightScores(JointScores):
 
     def condition(self, node: int, reward: float, noise: float | None = None) -> None:
         self._learn(node, reward, self._noise_of(noise))
-        self._belief.absorb(_ASIDE if self._belief.dimension > _MANY_FEATURES else 1)
 
     def _learn(self, node: int, reward: float, variance: float, fantasy: bool = False) -> None:
         added = self._merge(node, reward, variance, self.covariance.private)
