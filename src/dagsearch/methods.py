@@ -9,7 +9,7 @@ from dagsearch.covariances import Covariance, Nearness, Overlap, SetKernel, View
 from dagsearch.covariances.base import as_covariance
 from dagsearch.errors import ProblemError
 from dagsearch.posterior import scores_for
-from dagsearch.posterior.base import MeanFunction, Scores, check_requirements
+from dagsearch.posterior.base import Scores, check_requirements
 from dagsearch.posterior.evidence import Evidence
 from dagsearch.problem import Problem, check_members
 from dagsearch.proposers.climb import Climb
@@ -88,7 +88,7 @@ def paper_parts(
     noise: float = 1e-4,
     beta: float = 1.0,
     covariance: Covariance | None = None,
-    mean: MeanFunction = 0.0,
+    mean: float = 0.0,
     step_variance: float | Sequence[float] | None = None,
     increment_prior: Sequence[float] | None = None,
     backup: Backup | None = None,

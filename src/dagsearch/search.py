@@ -461,7 +461,7 @@ class Search(Session[Proposal]):
         covariance : Covariance, optional
             Σ; by default the problem's own, else the number of items that two states share, and private
             variance 1.
-        mean : float or callable
+        mean : float
             Prior mean μ of the generative scores.
         step_variance : float or sequence of float, optional
             Variance of the step ξ to a child by which Δ is computed, one for all levels or one each; by

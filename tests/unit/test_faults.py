@@ -7,10 +7,10 @@ from itertools import count
 import pytest
 
 import dagsearch as ds
-from dagsearch.covariances import Overlap, Pairwise, Views
+from dagsearch.covariances import Overlap, Pairwise
 from dagsearch.posterior import FunctionScores
 from dagsearch.posterior.evidence import Evidence
-from dagsearch.proposers import Climb, Descent, Portfolio
+from dagsearch.proposers import Descent
 from dagsearch.proposers.expansions import AllChildren
 from dagsearch.proposers.policies import UpperConfidence
 from dagsearch.proposers.rollouts import Uniform
@@ -123,18 +123,6 @@ def test_increments_that_were_given_stay():
     search.run(12)
     assert search.posterior.scores is not before  # it was fitted again
     assert search.explored.increments is given
-
-
-def test_a_mean_that_varies_is_what_climbs_aim_at():
-    problem = Digits()
-    search = ds.Search(
-        problem,
-        scores=FunctionScores(1e-4 * Views().bind(problem), 0.01, mean=lambda state: float(sum(state))),
-        proposers=Portfolio([Climb()], initial=2),
-        repeats=False,
-        seed=0,
-    )
-    assert search.run(20).best_reward == 18.0
 
 
 # Large and endless problems -------------------------------------------------------------------------------

@@ -6,14 +6,13 @@ takes any covariance, at O(n²) for a reward after n leaves.
 """
 
 from dagsearch.covariances import Covariance, Overlap
-from dagsearch.posterior.base import JointScores, MeanFunction, Scores
+from dagsearch.posterior.base import JointScores, Scores
 from dagsearch.posterior.function import FunctionScores
 from dagsearch.posterior.weights import WeightScores
 
 __all__ = [
     "FunctionScores",
     "JointScores",
-    "MeanFunction",
     "Scores",
     "WeightScores",
     "scores_for",
@@ -24,9 +23,7 @@ __all__ = [
 _MOST_FEATURES = 2000
 
 
-def scores_for(
-    covariance: Covariance, noise: float, mean: MeanFunction = 0.0, options: int = 0
-) -> JointScores:
+def scores_for(covariance: Covariance, noise: float, mean: float = 0.0, options: int = 0) -> JointScores:
     """The score model that suits a covariance.
 
     ``options`` is the number of children of the root, each of which may have features of its own.

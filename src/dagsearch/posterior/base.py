@@ -2,20 +2,18 @@
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from copy import copy
 from typing import Self
 
 import numpy as np
 
 from dagsearch._internal.arrays import grown
-from dagsearch._internal.checks import is_finite
+from dagsearch._internal.checks import check, is_finite
 from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.covariances import Covariance
 from dagsearch.problem import Children, State
 
-MeanFunction = float | Callable[[State], float]
-"""Prior mean of g: one number, or a function of the state."""
 AT_ONCE = 512
 """Number of states whose rows, and covariances with all rewarded leaves, are made at once."""
 # Inverses of smaller variances overflow.
@@ -85,33 +83,33 @@ class JointScores(Scores):
         Prior covariance of g.
     noise : float
         Variance λ of a reward around its leaf's g.
-    mean : float or callable
+    mean : float
         Prior mean of g.
     """
 
     is_joint = True
     covariance: Covariance
 
-    def __init__(self, covariance: Covariance, noise: float, mean: MeanFunction = 0.0) -> None:
+    def __init__(self, covariance: Covariance, noise: float, mean: float = 0.0) -> None:
         self.covariance = covariance
         self.noise = checked_noise(noise)
         """Variance of a reward around its leaf's g."""
-        self.prior_mean = mean
+        check(is_finite(mean), "mean", "a finite number", mean)
+        self.prior_mean = float(mean)
         """Prior mean of g."""
         self._nodes = 0
-        # By node, with room for more: μ, the belief, and r̄ and λ̄, see dagsearch.posterior.weights.
-        self._prior, self._mean, self._variance = np.zeros(0), np.zeros(0), np.zeros(0)
+        # By node, with room for more: the belief, and r̄ and λ̄, see dagsearch.posterior.weights.
+        self._mean, self._variance = np.zeros(0), np.zeros(0)
         self._observed, self._observed_noise = np.zeros(0), np.zeros(0)
         self._stale = False  # whether some nodes have not seen the last rewards
 
-    def _number(self, means: FloatArray) -> slice:
-        """Number new nodes with their prior means; returns their numbers."""
-        new = slice(self._nodes, self._nodes + means.size)
+    def _number(self, count: int) -> slice:
+        """Number new nodes; returns their numbers."""
+        new = slice(self._nodes, self._nodes + count)
         self._nodes = new.stop
-        if new.stop > self._prior.size:
-            for name in ("_prior", "_mean", "_variance", "_observed", "_observed_noise"):
-                setattr(self, name, grown(getattr(self, name), new.stop))
-        self._prior[new], self._observed[new], self._observed_noise[new] = means, 0.0, np.inf
+        for name in ("_mean", "_variance", "_observed", "_observed_noise"):
+            setattr(self, name, grown(getattr(self, name), new.stop))
+        self._observed[new], self._observed_noise[new] = 0.0, np.inf
         return new
 
     def moments(self) -> tuple[FloatArray, FloatArray]:
@@ -125,7 +123,7 @@ class JointScores(Scores):
             some = wanted[first : first + AT_ONCE]
             mean, variance = self._shared_of(some)
             kappa, offset = offsets(self._observed_noise[some], self.covariance.private)
-            self._mean[some] = self._prior[some] + (1.0 - kappa) * mean + kappa * self._observed[some]
+            self._mean[some] = self.prior_mean + (1.0 - kappa) * mean + kappa * self._observed[some]
             self._variance[some] = (1.0 - kappa) ** 2 * variance + offset
         self._stale = nodes is not None
 
@@ -143,7 +141,7 @@ class JointScores(Scores):
         mean[: len(places)] += kappa[: len(places)] * self._observed[places]
         joint *= (1.0 - kappa)[:, None] * (1.0 - kappa)
         joint[np.diag_indices(len(joint))] += offset
-        return mean + np.concatenate([self._prior[places], prior_means(self.prior_mean, states)]), joint
+        return self.prior_mean + mean, joint
 
     @abstractmethod
     def _joint(self, nodes: IntArray, states: Sequence[State]) -> tuple[FloatArray, FloatArray]:
@@ -177,7 +175,7 @@ class JointScores(Scores):
 
     def _merge(self, node: int, reward: float, variance: float, private: float) -> tuple[float, float]:
         """Merge a reward into its leaf's r̄ and λ̄; returns what it adds on the shared part of g: δ and h."""
-        residual = reward - float(self._prior[node])
+        residual = reward - self.prior_mean
         old, old_noise = float(self._observed[node]), float(self._observed_noise[node])
         if old_noise == math.inf:
             self._observed[node], self._observed_noise[node] = residual, variance
@@ -196,17 +194,6 @@ def offsets(noise: FloatArray, private: float) -> tuple[FloatArray, FloatArray]:
     noise = np.where(seen, noise, 1.0)
     kappa = np.where(seen, private / (private + noise), 0.0)
     return kappa, np.where(seen, kappa * noise, private)
-
-
-def prior_means(mean: MeanFunction, states: Sequence[State]) -> FloatArray:
-    """The mean function at each state."""
-    if not callable(mean):
-        return np.full(len(states), float(mean))
-    means = np.array([float(mean(state)) for state in states], dtype=np.float64)
-    if not np.all(np.isfinite(means)):
-        wrong = states[int(np.argmin(np.isfinite(means)))]
-        raise ValueError(f"mean must be finite for every state, but is {mean(wrong)!r} for {wrong!r}")
-    return means
 
 
 def checked_noise(noise: float) -> float:

@@ -18,7 +18,7 @@ which is factored anew, and changes one residual, so that n is the number of lea
 import math
 from collections.abc import Sequence
 from copy import copy
-from typing import NoReturn, cast
+from typing import NoReturn
 
 import numpy as np
 
@@ -26,7 +26,7 @@ from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.covariances import Covariance, SetKernel
 from dagsearch.covariances.rows import Rows, joined
 from dagsearch.errors import CovarianceError
-from dagsearch.posterior.base import AT_ONCE, JointScores, MeanFunction, largest, offsets, prior_means
+from dagsearch.posterior.base import AT_ONCE, JointScores, largest, offsets
 from dagsearch.posterior.cholesky import GrowingCholesky
 from dagsearch.problem import State
 
@@ -43,13 +43,11 @@ class FunctionScores(JointScores):
     ----------
     covariance : Covariance
         Any positive semi-definite one.
-    noise : float
-        Variance λ of a reward around its leaf's g.
-    mean : float or callable
-        Prior mean of g.
+    noise, mean
+        See :class:`JointScores`.
     """
 
-    def __init__(self, covariance: Covariance, noise: float, mean: MeanFunction = 0.0) -> None:
+    def __init__(self, covariance: Covariance, noise: float, mean: float = 0.0) -> None:
         super().__init__(covariance, noise, mean)
         self._rows: Rows = None  # of all tracked nodes
         self._scale = 0.0  # largest prior variance seen
@@ -61,13 +59,13 @@ class FunctionScores(JointScores):
 
     def track(self, states: Sequence[State]) -> None:
         # Until they are refreshed, the beliefs of new nodes are those before any reward.
-        rows, means = self.covariance.represent(states), prior_means(self.prior_mean, states)
+        rows = self.covariance.represent(states)
         variances = self.covariance.variances(rows) + self.covariance.private
         if variances.min(initial=0.0) < 0.0 or not math.isfinite(variances.sum()):
             self._refuse()
         self._rows = joined(self._rows, rows)
-        new = self._number(means)
-        self._mean[new], self._variance[new] = means, variances
+        new = self._number(len(states))
+        self._mean[new], self._variance[new] = self.prior_mean, variances
         self._scale = max(self._scale, float(variances.max(initial=0.0)))
         self._stale = True
 
@@ -81,12 +79,7 @@ class FunctionScores(JointScores):
             parts = [self.predict(states[i : i + AT_ONCE]) for i in range(0, len(states), AT_ONCE)]
             return np.concatenate([mean for mean, _ in parts]), np.concatenate([var for _, var in parts])
         mean, variance = self._shared(*self._related(self.covariance.represent(states)))
-        return prior_means(self.prior_mean, states) + mean, variance + self.covariance.private
-
-    @property
-    def reads_codes(self) -> bool:
-        """Whether :meth:`predict_codes` works."""
-        return self.covariance.reads_codes and not callable(self.prior_mean)
+        return self.prior_mean + mean, variance + self.covariance.private
 
     def predict_codes(
         self, codes: IntArray, most: int, nodes: IntArray | None = None
@@ -102,16 +95,16 @@ class FunctionScores(JointScores):
             known = nodes >= 0
             noise[known], own[known] = self._observed_noise[nodes[known]], self._observed[nodes[known]]
         kappa, offset = offsets(noise, self.covariance.private)
-        least = cast(float, self.prior_mean)
-        closer = largest(least + (1.0 - kappa) * (self._alpha @ cross) + kappa * own, most)
+        closer = largest(self.prior_mean + (1.0 - kappa) * (self._alpha @ cross) + kappa * own, most)
         kappa, offset, own = kappa[closer], offset[closer], own[closer]
         mean, variance = self._shared(cross[:, closer], prior[closer])
-        return closer, least + (1.0 - kappa) * mean + kappa * own, (1.0 - kappa) ** 2 * variance + offset
+        mean = self.prior_mean + (1.0 - kappa) * mean + kappa * own
+        return closer, mean, (1.0 - kappa) ** 2 * variance + offset
 
     @property
     def rates_swaps(self) -> bool:
         """Whether :meth:`best_swaps` works."""
-        return self._factor.size > 0 and self.reads_codes and isinstance(self.covariance, SetKernel)
+        return self._factor.size > 0 and isinstance(self.covariance, SetKernel)
 
     def best_swaps(self, codes: IntArray, most: int, closed: FloatArray) -> IntArray:
         """Codes of the leaves with one chosen place exchanged for another that have the largest means.
@@ -177,7 +170,7 @@ class FunctionScores(JointScores):
         nodes = np.array([node])
         prepared, columns, left = self._next_columns(nodes)
         pivot = math.sqrt(max(left.item(), 0.0) + variance)
-        expected = float(self._prior[node] + self._weights @ columns[:, 0])
+        expected = float(self.prior_mean + self._weights @ columns[:, 0])
         self._merge(node, reward, variance, self.covariance.private)
         self._append(nodes, prepared, columns, np.array([[pivot]]), (reward - expected) / pivot)
 

@@ -6,7 +6,7 @@ symbol      code                shape             meaning
 φ(x)        features            sparse rows       features of the tracked nodes
 m, S        weight_mean, _cov   ``(d,), (d, d)``  belief over the weights w, N(0, I) a priori
 p           private             —                 variance of the private offset ε_x
-μ(x)        prior               ``(nodes,)``      prior mean of g
+μ           prior_mean          —                 prior mean of g
 r̄, λ̄        observed, noise     ``(nodes,)``      precision-weighted mean of a leaf's rewards (less μ)
                                                   and its noise variance, ∞ where there are none
 ==========  ==================  ================  ==================================================
@@ -33,7 +33,7 @@ from dagsearch._internal.arrays import grown
 from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.covariances import Overlap
 from dagsearch.covariances.rows import SparseRows
-from dagsearch.posterior.base import JointScores, MeanFunction, prior_means
+from dagsearch.posterior.base import JointScores
 from dagsearch.posterior.belief import WeightBelief, advance, project, project_added
 from dagsearch.problem import Children, State
 
@@ -45,15 +45,13 @@ class WeightScores(JointScores):
     ----------
     covariance : Overlap
         The covariance, which is an inner product of features.
-    noise : float
-        Variance λ of a reward around its leaf's g.
-    mean : float or callable
-        Prior mean of g.
+    noise, mean
+        See :class:`JointScores`.
     """
 
     covariance: Overlap
 
-    def __init__(self, covariance: Overlap, noise: float, mean: MeanFunction = 0.0) -> None:
+    def __init__(self, covariance: Overlap, noise: float, mean: float = 0.0) -> None:
         super().__init__(covariance, noise, mean)
         self._belief = WeightBelief()
         self._starts = np.zeros(1, dtype=np.int64)
@@ -63,7 +61,7 @@ class WeightScores(JointScores):
 
     def track(self, states: Sequence[State]) -> None:
         rows = self._features(states)
-        new = self._number(prior_means(self.prior_mean, states))
+        new = self._number(len(states))
         old = int(self._starts[new.start])
         total = old + rows.columns.size
         self._starts = grown(self._starts, new.stop + 1)
@@ -72,7 +70,7 @@ class WeightScores(JointScores):
         self._columns[old:total], self._values[old:total] = rows.columns, rows.values
         self._linear = grown(self._linear, 2, new.stop)
         self._linear[:, new] = mean, var = project(rows, np.arange(len(states)), self._belief.arrays)
-        self._mean[new], self._variance[new] = self._prior[new] + mean, var + self.covariance.private
+        self._mean[new], self._variance[new] = self.prior_mean + mean, var + self.covariance.private
 
     def _features(self, states: Sequence[State]) -> SparseRows:
         """Features of states; there are weights for all of them."""
@@ -83,7 +81,7 @@ class WeightScores(JointScores):
     def predict(self, states: Sequence[State]) -> tuple[FloatArray, FloatArray]:
         rows = self._features(states)
         mean, var = project(rows, np.arange(len(states)), self._belief.arrays)
-        return prior_means(self.prior_mean, states) + mean, var + self.covariance.private
+        return self.prior_mean + mean, var + self.covariance.private
 
     def predict_children(self, children: Children, node: int | None = None) -> tuple[FloatArray, FloatArray]:
         added = self.covariance.added_features(children)
@@ -92,12 +90,7 @@ class WeightScores(JointScores):
         parent, row = (self._features([children.parent]), 0) if node is None else (self._tracked, node)
         self._belief.grow(self.covariance.dimension)
         mean, var = project_added(added, parent, row, self._belief.arrays)
-        if callable(self.prior_mean):  # only then the children are made
-            mean += prior_means(self.prior_mean, children.states)
-        else:
-            mean += self.prior_mean
-        var += self.covariance.private
-        return mean, var
+        return self.prior_mean + mean, var + self.covariance.private
 
     def _joint(self, nodes: IntArray, states: Sequence[State]) -> tuple[FloatArray, FloatArray]:
         fresh = self._features(states)

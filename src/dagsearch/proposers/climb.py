@@ -94,7 +94,7 @@ class _Landscape:
         self._scores = scores = cast(JointScores, view.posterior.scores)
         self._posterior = view.posterior
         self._by_codes = view.space.coding is not None
-        reads = self._by_codes and isinstance(scores, FunctionScores) and scores.reads_codes
+        reads = self._by_codes and isinstance(scores, FunctionScores) and scores.covariance.reads_codes
         self._reader = cast(FunctionScores, scores) if reads else None
         all_swaps = view.space.is_of_one_size and view.space.allowed is None
         self._by_swaps = all_swaps and self._reader is not None and self._reader.rates_swaps
