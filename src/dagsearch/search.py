@@ -142,9 +142,9 @@ class Search(Session[Proposal]):
                 return found
         raise SearchExhausted("every leaf has been evaluated or asked for")
 
-    def _learn(self, episodes: Sequence[Episode], part: int | None = None) -> None:
+    def _learn(self, episodes: Sequence[Episode]) -> None:
         """Condition the posterior on rewards; values read from then on include them."""
-        refused = self.posterior.condition(episodes, self.log.learnt, part)
+        refused = self.posterior.condition(episodes, self.log.learnt)
         self.index.learnt(episodes)
         if refused:
             raise refused[0]
@@ -294,7 +294,7 @@ class Search(Session[Proposal]):
             covariance = self.posterior.scores.covariance
             if self.space.grow() and covariance is not None and covariance.reads_codes:
                 self.posterior.rebind(standardized(covariance.bind(self.space), self.space), len(ready))
-            self._learn(ready, part)
+            self._learn(ready)
         return evaluation
 
     def _compare_rewards(self, leaf: State, row: int, reward: float) -> None:

@@ -287,6 +287,67 @@ def test_hyperparameters_that_one_process_learns_are_those_of_all(join):
     assert second.ask().leaf not in {one.leaf for one in first.history}
 
 
+def hyperparameters(search):
+    """Those of all parts, with the noise, and when each part learns again."""
+    posterior = search.posterior
+    present = posterior.scores.covariance, posterior.scores.noise, posterior._learns_at
+    found = {**posterior._left, posterior.part: present}
+    return {
+        part: ([one.value for one in covariance.hyperparameters], *more)
+        for part, (covariance, *more) in sorted(found.items())
+    }
+
+
+def while_it_learns(search, act):
+    """Let another process act before the hyperparameters that a search learns next are in the log."""
+    append, acts = search.log.database.append, [act]
+
+    def late(run, worker, kind, *more):
+        if kind == "learnt" and acts:
+            acts.pop()()
+        return append(run, worker, kind, *more)
+
+    search.log.database.append = late
+    while acts:
+        search.tell(proposal := search.ask(), value(proposal))
+
+
+def test_what_a_process_learns_while_another_asks_is_known_to_all(join):
+    first, second, third = join(), join(), join()
+    while_it_learns(first, second.ask)
+    for search in (second, third):
+        search.log.catch_up()
+        assert hyperparameters(search) == hyperparameters(first)
+
+
+@pytest.mark.parametrize("rewards", [0, 1, 8])
+def test_what_a_process_learns_while_another_begins_a_part_belongs_to_its_own_part(
+    rewards, join, storage, monkeypatch
+):
+    first, second = join(), join()
+    for _ in range(8):
+        first.tell(proposal := first.ask(), value(proposal))
+
+    def begin_a_part():
+        monkeypatch.setattr(sys.modules[ds.Search.__module__], "next_part", lambda parts, present: 1)
+        proposals = [second.ask() for _ in range(max(1, rewards))]
+        for proposal in proposals[:rewards]:
+            second.tell(proposal, value(proposal))
+
+    while_it_learns(first, begin_a_part)
+    before = hyperparameters(second)[1]
+    for search in (first, second):
+        search.log.catch_up()
+    learnt = [event.body for event in events(storage, "learnt") if event.worker == first.log.worker][-1]
+    for search in (first, second, join()):
+        search.log.catch_up()
+        assert search.posterior.part == 1
+        assert hyperparameters(search)[0][:2] == (learnt["values"], learnt["noise"])
+    assert hyperparameters(second)[1] == before
+    if rewards == 8:  # before a part has learnt any, it begins with those of the part before
+        assert hyperparameters(first) == hyperparameters(second)
+
+
 def test_an_unattended_heart_is_a_death(join, monkeypatch):
     """Silence longer than ``lost_after`` counts, though the process is still there."""
     first, second = join(), join()

@@ -149,18 +149,14 @@ class Posterior:
         return [self.units.standardized(episode) for episode in self.told]
 
     def condition(
-        self, episodes: Sequence[Episode], recorded: Mapping[str, Any] | None = None, part: int | None = None
+        self, episodes: Sequence[Episode], recorded: Mapping[str, Any] | None = None
     ) -> list[CovarianceError]:
         """Learn from rewards in the model's units; returns an error for each that the scores refuse.
 
         ``recorded`` are the hyperparameters that, as a log says, were learnt after these rewards; empty if
-        none were. ``part`` is the part that the rewards belong to, if it is not the present one.
+        none were.
         """
-        if recorded and part is not None and part != self.part:
-            at = cast(Evidence, self.evidence).next_after(len(self._parts[part]))
-            covariance = cast(JointScores, self._index.scores).covariance.with_values(recorded["values"])
-            self._left[part] = covariance, recorded["noise"], at
-        if not episodes:
+        if not episodes and not recorded:
             return []
         assert self._fantasies.stop == 0, "discard fantasies first"
         refused = []
@@ -279,10 +275,20 @@ class Posterior:
     # Hyperparameters -----------------------------------------------------------------------------------
 
     def learn(self, recorded: Mapping[str, Any] | None = None) -> None:
-        """Replace the scores by those with the hyperparameters of largest evidence, or with recorded ones."""
-        evidence = cast(Evidence, self.evidence)
-        self._learns_at = evidence.next_after(len(self.told))
-        old, before = cast(JointScores, self._index.scores), self.units
+        """Replace the scores by those with the hyperparameters of largest evidence, or with recorded ones.
+
+        Recorded ones say which part has learnt them: another one than the present part uses them once it is
+        entered again.
+        """
+        evidence, old = cast(Evidence, self.evidence), cast(JointScores, self._index.scores)
+        part = self.part if recorded is None else recorded.get("part", self.part)  # earlier versions: no part
+        told = self._parts[part] if part < len(self._parts) else []
+        if recorded is not None and (part != self.part or not told):
+            if told:
+                found = old.covariance.with_values(recorded["values"]), recorded["noise"]
+                self._left[part] = *found, evidence.next_after(len(told))
+            return
+        self._learns_at, before = evidence.next_after(len(told)), self.units
         self.units = Units.of([episode.reward for episode in self.told])
         try:
             if recorded is None:
@@ -293,7 +299,7 @@ class Posterior:
                 covariance, noise = old.covariance.with_values(recorded["values"]), recorded["noise"]
             self._has_learnt |= len({episode.leaf for episode in self.told}) >= FEWEST
             values = [parameter.value for parameter in covariance.hyperparameters]
-            self.log.write("learnt", values=values, noise=noise)
+            self.log.write("learnt", values=values, noise=noise, part=self.part)
             self._index.replace_scores(self._refitted(old, covariance, noise))
         except BaseException:  # such as Ctrl-C: beliefs and units must match
             self.units = before

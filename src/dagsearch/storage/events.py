@@ -190,8 +190,7 @@ class LeafEvents:
 
     def _repeat_learnt(self, event: Event, body: Body) -> None:
         self._search.without_fantasies()
-        if self._search.posterior.told:  # else another process has begun a new part in between
-            self._search.posterior.learn(body)
+        self._search.posterior.learn(body)
 
 
 class StepEvents(LeafEvents):

@@ -42,6 +42,8 @@ LOST_AFTER = 60.0
 _BEAT, _BEATS = 5.0, 6.0
 # Seconds between two checks of which processes are at work.
 _LOOK = 1.0
+# Kinds of events after which hyperparameters may be learnt.
+_LEARN = ("tell", "forget", "settle")
 # Number of takeovers of one proposal from which on a warning names it.
 _SUSPICIOUS = 2
 
@@ -187,7 +189,8 @@ class RunLog(Log):
         own = event.worker == self.worker
         if event is self._consumed or (own and event.number not in self._late):
             return
-        self._consumed = follower if follower is not None and follower.kind == "learnt" and not own else None
+        learns = event.kind in _LEARN and not own and follower is not None and follower.kind == "learnt"
+        self._consumed = follower if learns else None
         # Nothing is learnt after the last event if its process is about to, or has died before it could.
         is_open = own or (follower is None and not self._is_alive(event.worker))
         self.learnt = None if is_open else {} if self._consumed is None else self._consumed.body
