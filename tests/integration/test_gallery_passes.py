@@ -66,7 +66,7 @@ def test_a_crash_of_llvm_fails_one_step_only():
 def test_a_program_that_prints_something_else_is_no_answer(llvm):
     problem = PassOrder("hash", llvm)
     other = llvm.applied(bitcode("matrix"), "default<Oz>")
-    smaller = Module(other.bitcode, {"ret": problem.oz - 1})
+    smaller = Module(other.bitcode, problem.oz - 1)
     with pytest.raises(EvaluationFailed, match="prints something else"):
         problem.checked(smaller)
     right = llvm.applied(bitcode("hash"), "default<Oz>")

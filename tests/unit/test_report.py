@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 from sklearn.linear_model import Ridge
 
-from dagsearch.selection import Comparison, Holdout
-from dagsearch.selection import page as report
+from dagsearch.selection import Comparison, Holdout, SelectionReport
+from dagsearch.selection.page import selection_view
 from dagsearch.sklearn import DAGSearchSelector
 from support.browser import in_browser
 
@@ -64,7 +64,7 @@ def embedded(page):
 @pytest.mark.parametrize("name", REPORTS)
 def test_page_holds_the_report_and_nothing_a_parser_could_take_for_markup(name):
     content = example(name)
-    data = embedded(report.html_page(content))
+    data = embedded(SelectionReport(content).to_html())
     (shown,) = json.loads(data)["runs"]
     assert content | shown["selection"] == content
     assert shown["history"][-1]["step"] == len(content["history"])
@@ -74,7 +74,7 @@ def test_page_holds_the_report_and_nothing_a_parser_could_take_for_markup(name):
 
 def test_page_and_report_have_one_order_of_features():
     content = example()
-    shown = report.selection_view(content)["effects"]
+    shown = selection_view(content)["effects"]
     assert [one["label"] for one in shown] == [one["name"] for one in content["features"]]
     assert shown[0]["label"] == "column 0"
     assert [one["worth"] for one in shown] == sorted(
@@ -89,7 +89,7 @@ def test_where_nothing_predicts_nothing_is_recommended():
     assert "nothing here predicts the target better than no features" in content["headline"]
     assert (content["code"], content["result"]["simpler"]) == (None, None)
     assert {feature["worth"] for feature in content["features"]} == {None}
-    assert report.selection_view(content)["effects"] is None
+    assert selection_view(content)["effects"] is None
 
 
 def test_only_sizes_that_were_searched_are_compared():
@@ -100,31 +100,32 @@ def test_only_sizes_that_were_searched_are_compared():
 
 def test_nothing_is_forecast_where_nothing_better_can_come():
     content = example()
-    assert report.selection_view(content)["forecast"]
+    assert selection_view(content)["forecast"]
     best = content["result"]["score"]
     bounded = content | {"result": content["result"] | {"bounds": [None, best]}}
-    assert report.selection_view(bounded)["forecast"] == []  # nothing better is possible
+    assert selection_view(bounded)["forecast"] == []  # nothing better is possible
     content["result"]["stopped"] = "exhausted"
-    view = report.selection_view(content)
+    view = selection_view(content)
     assert view["forecast"] == []
 
 
 def test_numbers_that_json_does_not_know_are_refused():
+    content = example() | {"data": {"rows": float("nan"), "columns": 1, "holdout_rows": None}}
     with pytest.raises(ValueError, match="not JSON compliant"):
-        report.html_page(example() | {"data": {"rows": float("nan"), "columns": 1, "holdout_rows": None}})
+        SelectionReport(content).to_html()
 
 
 def test_undecodable_names_can_be_written():
     content, name = example(), b"caf\xe9".decode(errors="surrogateescape")
     content["features"][0]["name"] = name
-    page = report.html_page(content).encode()
+    page = SelectionReport(content).to_html().encode()
     assert json.loads(embedded(page.decode()))["runs"][0]["selection"]["features"][0]["name"] == name
 
 
 @pytest.mark.parametrize("name", ["usual", "hostile"])
 def test_fragment_shows_the_chosen_features_as_text(name):
     content = example(name)
-    fragment = report.fragment(content)
+    fragment = SelectionReport(content)._repr_html_()
     assert set(re.findall(r"<(\w+)", fragment)) == {"div", "p", "strong", "table", "tbody", "tr", "th", "td"}
     assert ", ".join(content["result"]["features"]) in html.unescape(fragment)
 
@@ -134,7 +135,7 @@ def test_fragment_shows_the_chosen_features_as_text(name):
     ("name", "width"), [("usual", 390), ("hostile", 1400), ("noise", 1400), ("few", 390)]
 )
 def test_page_is_quiet_and_fits(show, name, width):
-    page = show(report.html_page(example(name)), width)
+    page = show(SelectionReport(example(name)).to_html(), width)
     assert page.evaluate("document.documentElement.scrollWidth") == width
     assert example(name)["headline"][:20] in page.locator("#headline").inner_text()
     assert page.noticed == []

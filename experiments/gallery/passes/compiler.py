@@ -5,7 +5,6 @@ import hashlib
 import pickle
 import subprocess
 import sys
-from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -42,13 +41,11 @@ loop-bound-split loop-reroll function(loop-mssa(simple-loop-unswitch<nontrivial>
 class Module:
     """A program in LLVM's bitcode. Two are equal if their bitcode is."""
 
-    __slots__ = ("bitcode", "digest", "kinds", "size")
+    __slots__ = ("bitcode", "digest", "size")
 
-    def __init__(self, bitcode: bytes, kinds: Mapping[str, int]) -> None:
+    def __init__(self, bitcode: bytes, size: int) -> None:
         self.bitcode = bitcode
-        self.kinds = kinds
-        """Numbers of instructions by kind."""
-        self.size = sum(kinds.values())
+        self.size = size
         """Number of instructions."""
         self.digest = hashlib.blake2b(bitcode, digest_size=16).digest()
 

@@ -76,7 +76,7 @@ class PassOrder:
             return str(error)
         if found.size > _LARGEST * self.start.size:
             return f"the program grows to {found.size} instructions"
-        return None if found == module else (zlib.compress(found.bitcode, 1), found.kinds)
+        return None if found == module else (zlib.compress(found.bitcode, 1), found.size)
 
     def reward(self, point: tuple[Module, str]) -> float:
         """What stopping after a pass is worth; this is what is counted."""

@@ -2,28 +2,21 @@
 
 LLVM aborts the process on some orders of passes, so it does not run in the process that searches. This file
 is run as a script and imports neither the library nor NumPy, so that a new process is there in milliseconds.
-It reads pickled requests ``(bitcode, pipeline)`` from its input and answers each with ``(bitcode, opcodes)``,
-where opcodes are the numbers of instructions of each kind, or with a text that says what went wrong.
+It reads pickled requests ``(bitcode, pipeline)`` from its input and answers each with ``(bitcode, size)``,
+where size is the number of instructions, or with a text that says what went wrong.
 """
 
 import ctypes
 import pickle
 import resource
 import sys
-from collections import Counter
+from itertools import product
 
-# Names by their numbers in LLVM's C interface, from 1; they never change.
-_KINDS = """
-ret br switch indirectbr invoke 6 unreachable add fadd sub fsub mul fmul udiv sdiv fdiv urem srem frem
-shl lshr ashr and or xor alloca load store getelementptr trunc zext sext fptoui fptosi uitofp sitofp
-fptrunc fpext ptrtoint inttoptr bitcast icmp fcmp phi call select
-"""
-_NAMES = dict(enumerate(_KINDS.split(), start=1))
 # Seconds of CPU time after which the process ends: some orders of passes let a program grow without end.
 _CPU_SECONDS = 20
 
-Applied = tuple[bytes, dict[str, int]]
-"""Bitcode, and the number of instructions of each kind."""
+Applied = tuple[bytes, int]
+"""Bitcode, and the number of its instructions."""
 
 
 class Library:
@@ -33,22 +26,16 @@ class Library:
         self._llvm = llvm = ctypes.CDLL(path)
         for name in ("ContextCreate", "CreateMemoryBufferWithMemoryRangeCopy", "CreatePassBuilderOptions"):
             getattr(llvm, f"LLVM{name}").restype = ctypes.c_void_p
-        for name in ("GetFirstFunction", "GetNextFunction", "GetFirstBasicBlock", "GetNextBasicBlock"):
-            self._traverses(name)
-        for name in ("GetFirstInstruction", "GetNextInstruction", "GetInstructionOpcode"):
-            self._traverses(name)
+        for part, place in product(("Function", "BasicBlock", "Instruction"), ("First", "Next")):
+            function = getattr(llvm, f"LLVMGet{place}{part}")
+            function.restype, function.argtypes = ctypes.c_void_p, [ctypes.c_void_p]
         for name in ("RunPasses", "WriteBitcodeToMemoryBuffer", "GetBufferStart", "CreateTargetMachine"):
             getattr(llvm, f"LLVM{name}").restype = ctypes.c_void_p
-        llvm.LLVMGetInstructionOpcode.restype = ctypes.c_int
         llvm.LLVMGetBufferSize.restype = ctypes.c_size_t
         llvm.LLVMGetErrorMessage.restype = ctypes.c_void_p
         llvm.LLVMGetDefaultTargetTriple.restype = ctypes.c_void_p
         self._options = ctypes.c_void_p(llvm.LLVMCreatePassBuilderOptions())
         self._machine = self._host()
-
-    def _traverses(self, name: str) -> None:
-        function = getattr(self._llvm, f"LLVM{name}")
-        function.restype, function.argtypes = ctypes.c_void_p, [ctypes.c_void_p]
 
     def _host(self) -> ctypes.c_void_p:
         """A target: passes ask it what instructions cost."""
@@ -79,7 +66,7 @@ class Library:
                     return self._said(error)
                 if llvm.LLVMVerifyModule(module, 2, None):
                     return f"the module is broken after {pipeline}"
-            return self._written(module), self._opcodes(module)
+            return self._written(module), self._size(module)
         finally:
             llvm.LLVMContextDispose(context)
 
@@ -94,21 +81,20 @@ class Library:
         llvm.LLVMDisposeMemoryBuffer(buffer)
         return written
 
-    def _opcodes(self, module: ctypes.c_void_p) -> dict[str, int]:
-        llvm, found = self._llvm, []
+    def _size(self, module: ctypes.c_void_p) -> int:
+        llvm, found = self._llvm, 0
         next_block, next_instruction = llvm.LLVMGetNextBasicBlock, llvm.LLVMGetNextInstruction
-        opcode = llvm.LLVMGetInstructionOpcode
         function = llvm.LLVMGetFirstFunction(module)
         while function:
             block = llvm.LLVMGetFirstBasicBlock(function)
             while block:
                 instruction = llvm.LLVMGetFirstInstruction(block)
                 while instruction:
-                    found.append(opcode(instruction))
+                    found += 1
                     instruction = next_instruction(instruction)
                 block = next_block(block)
             function = llvm.LLVMGetNextFunction(function)
-        return {_NAMES.get(code, str(code)): count for code, count in Counter(found).items()}
+        return found
 
 
 def serve(library: str) -> None:

@@ -68,15 +68,12 @@ class Runner(Generic[T]):
     """Keeps the workers of a pool busy with the leaves that a search asks for.
 
     If the search has storage, other processes may take part in the run: the budget is that of all of them,
-    and the run ends for each when it ends for all. The pool is closed at the end. ``began`` says when the run
-    began, by ``time.perf_counter()``; now by default.
+    and the run ends for each when it ends for all. The pool is closed at the end.
     """
 
-    def __init__(
-        self, search: "Search", pool: Pool, take: Take[T], stop: Stop, began: float | None = None
-    ) -> None:
+    def __init__(self, search: "Search", pool: Pool, take: Take[T], stop: Stop) -> None:
         self._search, self._pool, self._take, self._stop = search, pool, take, stop
-        self._began = time.perf_counter() if began is None else began
+        self._began = time.perf_counter()
         self._running: list[Running] = []
         self._total, self._exhausted, self._said = 0.0, False, False
 

@@ -68,16 +68,10 @@ class BatchRun(Pool, Generic[T]):
             if found is not None:
                 self.scored.setdefault(cast(RunLog, self.search.log).decoded(leaf), found)
 
-    def steps(
-        self,
-        budget: int,
-        stop: Stop | None = None,
-        first: Sequence[Proposal] = (),
-        began: float | None = None,
-    ) -> Generator[T]:
-        """Score until the run has ``budget`` leaves, or until a rule of ``stop`` holds."""
+    def steps(self, budget: int, first: Sequence[Proposal] = ()) -> Generator[T]:
+        """Score until the run has ``budget`` leaves."""
         self.search.data.offered += first
-        return Runner(self.search, self, self.take, stop or Stop(), began).steps(budget)
+        return Runner(self.search, self, self.take, Stop()).steps(budget)
 
     def take(self, ended: Running, ending: bool) -> T | None:
         """Tell the search a leaf's score; ``None`` if another process has taken it over, and was faster.

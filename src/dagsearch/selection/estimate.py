@@ -32,17 +32,6 @@ Suggest: TypeAlias = Callable[[IntArray], Sequence[Columns] | None]
 target to rank by."""
 
 
-class Estimate(NamedTuple):
-    """The score of a subset on new rows."""
-
-    score: float
-    """The expected score."""
-    interval: tuple[float, float]
-    """Its central 90% interval, within the bounds of the score."""
-    optimism: float | None
-    """What was deducted from the cross-validated score; ``None`` if it was not estimated."""
-
-
 def is_better(found: Sequence[tuple[float, float, float]]) -> bool | None:
     """Whether scores are above those of no features by more than chance; ``None`` if nothing is known.
 

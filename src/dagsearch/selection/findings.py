@@ -21,7 +21,7 @@ def findings_of(run: SelectionRun, features: Features) -> dict[str, Any]:
     """The attributes of a fitted selector, from a run that has ended."""
     scored = run.successes()
     chosen = best_of(scored)
-    expected, simpler = run.estimate(chosen), simpler_than(chosen, scored)
+    simpler = simpler_than(chosen, scored)
     support = np.zeros(features.count, dtype=bool)
     support[list(chosen.columns)] = True
     found = feature_importances(run)
@@ -38,9 +38,7 @@ def findings_of(run: SelectionRun, features: Features) -> dict[str, Any]:
         "support_": support,
         "n_features_to_select_": int(support.sum()),
         "best_score_": chosen.mean,
-        "expected_score_": expected.score,
-        "score_interval_": expected.interval,
-        "optimism_": expected.optimism,
+        **run.estimate(chosen),
         "baseline_score_": run.baseline,
         "importances_": worth,
         "importance_intervals_": found[:, 1:3],

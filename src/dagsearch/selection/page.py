@@ -1,9 +1,8 @@
-"""The report of a feature selection: the page of every search, with sections of its own; or a snippet."""
+"""What the page shows of a feature selection: what it shows of every search, and sections of its own."""
 
 from collections.abc import Mapping
 from typing import Any
 
-from dagsearch.report import html
 from dagsearch.report.importance import Importance
 from dagsearch.report.parts import Part
 from dagsearch.report.view import SELECTION_WORDS, RunView
@@ -11,28 +10,11 @@ from dagsearch.results import Gaussian
 from dagsearch.storage.record import Failure, Observation, Record
 
 
-def html_page(report: Mapping[str, Any]) -> str:
-    """One page with all figures and tables, which loads no other files.
-
-    Parameters
-    ----------
-    report : mapping
-        The report in JSON types, as in ``result.json``. Unknown numbers are ``None``; NaN raises
-        ``ValueError``.
-    """
-    return html.html_page([selection_view(report)])
-
-
-def fragment(report: Mapping[str, Any]) -> str:
-    """A snippet for ``_repr_html_``: what was found, the curve of scores and the selected features.
-
-    It has no script, and the colours of the page that shows it.
-    """
-    return html.snippet(selection_view(report))
-
-
 def selection_view(report: Mapping[str, Any]) -> dict[str, Any]:
-    """What the page shows of a report: as of any search, and under ``"selection"`` what only this one has."""
+    """What the page shows of a report: as of any search, and under ``"selection"`` what only this one has.
+
+    The report is in JSON types, as in ``result.json``; unknown numbers are ``None``.
+    """
     result, settings = report["result"], report["settings"]
     effects = [
         (

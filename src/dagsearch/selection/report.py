@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 import numpy as np
 from sklearn.utils import get_tags
 
+from dagsearch.report.html import html_page, snippet
 from dagsearch.selection.arguments import Features
 from dagsearch.selection.estimate import NOTHING, best_of, is_better, standard_error
-from dagsearch.selection.page import fragment, html_page, number
+from dagsearch.selection.page import number, selection_view
 from dagsearch.selection.run import SelectionRun
 from dagsearch.selection.scoring import Scored
 
@@ -135,7 +136,7 @@ class SelectionReport:
 
     def to_html(self) -> str:
         """The report as one self-contained page."""
-        return html_page(self._content)
+        return html_page([selection_view(self._content)])
 
     def write(self, folder: str | PathLike[str]) -> list[Path]:
         """Write ``result.json``, ``history.csv`` and ``report.html``; return their paths."""
@@ -149,7 +150,7 @@ class SelectionReport:
         return written
 
     def _repr_html_(self) -> str:
-        return fragment(self._content)
+        return snippet(selection_view(self._content))
 
     def __repr__(self) -> str:
         found = self._content["result"]

@@ -11,12 +11,10 @@ from dagsearch.errors import StorageError
 from dagsearch.problems.subsets import Subset
 from dagsearch.report.progress import Progress
 from dagsearch.results import Proposal
-from dagsearch.run.stopping import Stop
 from dagsearch.search import Search
 from dagsearch.selection.batches import BatchRun
 from dagsearch.selection.columns import ColumnSubsets
 from dagsearch.selection.estimate import (
-    Estimate,
     Repeated,
     Suggest,
     optimism_of_choice,
@@ -112,12 +110,11 @@ class SelectionRun(BatchRun[Scored]):
         score: Callable[[Sequence[Sequence[int]]], list[Scored]],
         first: Iterable[Subset],
         budget: int,
-        stop: Stop,
         progress: bool,
     ) -> None:
-        """Score those in ``first`` and others, until there are ``budget`` or a rule of ``stop`` holds."""
+        """Score those in ``first`` and others, until there are ``budget``."""
         self._score = score
-        steps = self.steps(budget, stop, self._begin(first), self._began)
+        steps = self.steps(budget, self._begin(first))
         try:
             with closing(steps), Progress(budget, "subset", progress, len(self.scored)) as bar:
                 for _ in steps:
@@ -176,12 +173,13 @@ class SelectionRun(BatchRun[Scored]):
         columns = [names[column] for column in failed[0].columns]
         return f"{message}; the first, {columns}: {failed[0].failure}"
 
-    def estimate(self, scored: Scored) -> Estimate:
-        """The expected score of a subset on new data."""
+    def estimate(self, scored: Scored) -> dict[str, Any]:
+        """The expected score of a subset on new data, as attributes of a fitted selector."""
         scores = np.array([one.scores for one in self.successes()])
         deviation = score_deviation(scored.scores, scores, self._tested, self.bounds)
         optimism = None
         if self.repeated is not None and self.repeated.optimism is not None:
             optimism = optimism_of_choice(scores) + self.repeated.optimism
         expected = scored.mean - (optimism or 0.0)
-        return Estimate(expected, score_interval(expected, deviation, self.bounds), optimism)
+        interval = score_interval(expected, deviation, self.bounds)
+        return {"expected_score_": expected, "score_interval_": interval, "optimism_": optimism}

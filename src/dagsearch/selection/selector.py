@@ -15,7 +15,6 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.validation import check_is_fitted
 
 from dagsearch.methods import default_initial
-from dagsearch.run.stopping import Stop
 from dagsearch.search import Search
 from dagsearch.selection.arguments import Features, checked_scorer
 from dagsearch.selection.findings import findings_of
@@ -113,8 +112,7 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         ``std_test_score``, ``rank_test_score``, ``split0_test_score``, …, ``best_score``,
         ``score_time``, ``seconds`` (since the start), ``failure``.
     stopped_ : str
-        Why the search ended: ``"budget"``, ``"exhausted"``, ``"patience"``, ``"seconds"``, ``"steered"``
-        or ``"interrupted"``.
+        Why the search ended: ``"budget"``, ``"exhausted"``, ``"steered"`` or ``"interrupted"``.
     search_ : Search
         The search, with its beliefs about all subsets.
     n_features_in_ : int
@@ -132,10 +130,9 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
     np.int64(3)
     """
 
-    # Set by commands: what the stored run notes for `dagsearch resume`, rules for stopping before the budget
-    # is spent, and whether to keep away what the estimator prints and warns of.
+    # Set by commands: what the stored run notes for `dagsearch resume`, and whether to keep away what the
+    # estimator prints and warns of.
     _asked_by: Mapping[str, Any] = {}
-    _stop = Stop()
     _silent = False
     _run: SelectionRun
 
@@ -205,9 +202,8 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
                         return [plan.score(subsets[0])]
                     return list(parallel(delayed(undivided)(plan.score, subset) for subset in subsets))
 
-                run.select(score, plan.first, plan.budget, self._stop, bool(self.verbose))
-            if run.stopped != "seconds":
-                run.repeat_ranking(plan.score, plan.suggest, len(plan.first), self.n_jobs)
+                run.select(score, plan.first, plan.budget, bool(self.verbose))
+            run.repeat_ranking(plan.score, plan.suggest, len(plan.first), self.n_jobs)
         except BaseException:  # Ctrl-C
             run.stopped = "interrupted"
             if run.successes():
