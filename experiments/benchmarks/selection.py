@@ -22,7 +22,7 @@ from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.selection import SubsetScorer
 from dagsearch.selection.rankings import numeric_table, standardised
 from dagsearch.sklearn import DAGSearchSelector
-from experiments.benchmarks.selection_tables import TASKS
+from experiments.benchmarks.selection_tables import TASKS, Task
 from experiments.harness.curves import curves
 from experiments.harness.drawing import panels
 from experiments.harness.markdown import table
@@ -67,24 +67,30 @@ class Round(NamedTuple):
         """The features as standardised numbers, for methods that need them."""
         return standardised(numeric_table(self.data, range(self.data.shape[1])))
 
+    @property
+    def scoring(self) -> Any:
+        """The score of a fitted estimator."""
+        return check_scoring(self.estimator)
+
     def scorer(self) -> SubsetScorer:
         """Scores columns on the folds."""
-        scoring = check_scoring(self.estimator)
-        return SubsetScorer(self.estimator, scoring, self.data, self.target, self.splits, {}, {})
+        return SubsetScorer(self.estimator, self.scoring, self.data, self.target, self.splits, {}, {})
+
+    def fitted(self, columns: Sequence[int]) -> Any:
+        """The estimator, fitted to some columns."""
+        return clone(self.estimator).fit(_safe_indexing(self.data, list(columns), axis=1), self.target)
 
     def judged(self, columns: Sequence[int]) -> float:
         """Score of columns on rows that took no part in the selection: fresh ones, or those held out."""
-        chosen = list(columns)
-        fitted = clone(self.estimator).fit(_safe_indexing(self.data, chosen, axis=1), self.target)
         data, target = (self.unseen, self.unseen_target) if self.fresh is None else self.fresh
-        return float(check_scoring(self.estimator)(fitted, _safe_indexing(data, chosen, axis=1), target))
+        return float(self.scoring(self.fitted(columns), _safe_indexing(data, list(columns), axis=1), target))
 
 
-def _round(name: str, number: int) -> Round:
-    task = TASKS[name]()
+def split_of(task: Task, number: int, held_out: float = _HELD_OUT) -> Round:
+    """A split of a table; ``held_out`` is the part or the number of the rows to judge by."""
     rows = np.arange(len(task.target))
     stratify = task.target if task.classification else None
-    train, test = train_test_split(rows, test_size=_HELD_OUT, random_state=number, stratify=stratify)
+    train, test = train_test_split(rows, test_size=held_out, random_state=number, stratify=stratify)
     return Round(
         _safe_indexing(task.data, train),
         _safe_indexing(task.target, train),
@@ -103,21 +109,25 @@ def _round(name: str, number: int) -> Round:
 Answer = tuple[Sequence[int], int]
 
 
-def _ours(part: Round, budget: int) -> Answer:
-    kind = StratifiedKFold if part.classification else KFold
-    folds = kind(FOLDS, shuffle=True, random_state=part.seed)
-    settings: dict[str, Any] = {"n_features_to_select": part.k, "cv": folds, "random_state": part.seed}
+def selected(part: Round, k: int | str, budget: int) -> tuple[DAGSearchSelector, int]:
+    """A fitted selector, and the number of its fits in addition to those of the subsets."""
+    settings: dict[str, Any] = {"n_features_to_select": k, "cv": part.splits, "random_state": part.seed}
     selector = DAGSearchSelector(part.estimator, budget=budget, **settings).fit(part.data, part.target)
-    extra = 0 if selector._run.repeated is None else selector._run.repeated.fits
+    return selector, 0 if selector._run.repeated is None else selector._run.repeated.fits
+
+
+def _ours(part: Round, budget: int) -> Answer:
+    selector, extra = selected(part, part.k, budget)
     fits = FOLDS * len(selector.history_["features"]) + extra
     return np.flatnonzero(selector.support_).tolist(), fits
 
 
 def _k_best(part: Round, budget: int) -> Answer:
-    return _ranked_by_test(part)[: part.k], 0
+    return ranked_by_test(part)[: part.k], 0
 
 
-def _ranked_by_test(part: Round) -> list[int]:
+def ranked_by_test(part: Round) -> list[int]:
+    """The columns by a univariate test, the best first."""
     test = f_classif if part.classification else f_regression
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")  # columns that do not vary
@@ -194,7 +204,7 @@ def _random(part: Round, budget: int) -> Answer:
 
 def _forward(part: Round, budget: int) -> Answer:
     """Add the best column until there are k, as scikit-learn's SequentialFeatureSelector does."""
-    columns = _ranked_by_test(part)[: max(_MOST_GREEDY, 2 * part.k)]
+    columns = ranked_by_test(part)[: max(_MOST_GREEDY, 2 * part.k)]
     chosen, fits = list[int](), 0
     for _ in range(part.k):
         found, spent = _searched(part, ([*chosen, one] for one in columns if one not in chosen))
@@ -242,7 +252,7 @@ def run(quick: bool, jobs: int) -> Outcome:
 
 
 def _one(method: str, name: str, number: int, budget: int) -> list[Row]:
-    part = _round(name, number)
+    part = split_of(TASKS[name](), number)
     began = time.perf_counter()
     columns, fits = METHODS[method](part, budget)
     seconds = time.perf_counter() - began

@@ -5,30 +5,26 @@ and which features belong to the best subset. The held-out rows, and selections 
 true.
 """
 
-import math
 import warnings
-from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.base import clone
-from sklearn.feature_selection import f_classif, f_regression
-from sklearn.metrics import check_scoring
-from sklearn.model_selection import KFold, StratifiedKFold, train_test_split
+import pandas as pd
 
+from dagsearch._internal.typing import BoolArray
 from dagsearch.selection.scoring import baseline_score, heldout_interval
-from dagsearch.sklearn import DAGSearchSelector
-from experiments.harness.csv_files import read_csv, write_csv
+from experiments.benchmarks.selection import FOLDS, ranked_by_test, selected, split_of
+from experiments.benchmarks.selection_tables import Task
 from experiments.harness.markdown import aligned
-from experiments.harness.runner import rounded, run_tasks, write_settings
+from experiments.harness.runner import run_tasks, write_settings
 from experiments.truth.measures import Line, line, table
-from experiments.truth.tables import CHOSEN_ON, TABLES, RealTable
+from experiments.truth.tables import CHOSEN_ON, TABLES
 
 # Part of the rows to select by, and their largest number.
 _PART, _MOST_ROWS = 0.65, 400
-BUDGET, SPLITS, FOLDS = 60, 5, 5
+BUDGET, SPLITS = 60, 5
 QUARTER, AUTO = "a quarter", "auto"
 """Numbers of features: a quarter of the columns, or any number up to 20."""
 _CLASSES = {"sonar", "heart", "australian", "bands", "pima", "saheart", "housevotes", "ICU"}
@@ -36,120 +32,70 @@ _CLASSES = {"sonar", "heart", "australian", "bands", "pima", "saheart", "housevo
 BINS = ((0.2, 0.4), (0.4, 0.6), (0.6, 0.8), (0.8, 0.9), (0.9, 1.0))
 """Inclusion probabilities that are compared with how often features are chosen."""
 
-
-class Case(NamedTuple):
-    """One selection: what it states, and what held-out rows say."""
-
-    table: str
-    split: int
-    size: str
-    rows: int
-    columns: int
-    chosen: int
-    """Number of features."""
-    score: float
-    """Cross-validated score."""
-    expected: float
-    """Score that is stated for new rows."""
-    low: float
-    high: float
-    """Its 90% interval."""
-    held: float
-    """Score on the held-out rows."""
-    held_low: float
-    held_high: float
-    """Its 90% interval, which allows for the choice of these rows."""
-    held_rows: int
-    none: float
-    all: float
-    ranked: float
-    """Scores on the same rows with no features, with all, and with as many that are best one by one."""
-    subsets: int
-    fits: int
-    """Number of fits for the estimate, in addition to those of the subsets."""
+Found = tuple[dict[str, Any], list[dict[str, Any]]]
+"""What one selection states about its score, beside what held-out rows say; and about every column."""
 
 
-class Stated(NamedTuple):
-    """The probability with which a selection states that a feature belongs to the best subset."""
-
-    table: str
-    split: int
-    size: str
-    column: int
-    probability: float
-    """NaN if it is not stated."""
-    chosen: int
-    """Whether the selection chose it: 1 or 0."""
-
-
-def measured(table: RealTable, name: str, split: int, size: str, budget: int) -> tuple[Case, list[Stated]]:
+def measured(task: Task, name: str, number: int, size: str, budget: int) -> Found:
     """Select on some rows, and judge by the others."""
-    rows, labels = np.arange(len(table.target)), table.target if table.classification else None
-    count = min(_MOST_ROWS, int(_PART * len(rows)))
-    train, test = train_test_split(rows, train_size=count, random_state=split, stratify=labels)
-    data, target, unseen, aim = table.data[train], table.target[train], table.data[test], table.target[test]
-    kind = StratifiedKFold if table.classification else KFold
-    selector = DAGSearchSelector(
-        table.estimator,
-        n_features_to_select="auto" if size == AUTO else max(1, data.shape[1] // 4),
-        budget=budget,
-        cv=kind(FOLDS, shuffle=True, random_state=split),
-        random_state=split,
-    )
+    rows = len(task.target)
+    part = split_of(task, number, rows - min(_MOST_ROWS, int(_PART * rows)))
+    columns = part.data.shape[1]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of estimators that have not converged
-        selector.fit(data, target)
-    scorer = check_scoring(table.estimator)
+        selector, fits = selected(part, AUTO if size == AUTO else part.k, budget)
 
-    def held(columns: Any) -> tuple[float, tuple[float, float]]:
-        fitted = clone(table.estimator).fit(data[:, columns], target)
-        score = float(scorer(fitted, unseen[:, columns], aim))
-        interval = heldout_interval(scorer, fitted, unseen[:, columns], aim, score)
+    def held(chosen: Sequence[int]) -> tuple[float, tuple[float, float]]:
+        fitted, unseen = part.fitted(chosen), part.unseen[:, list(chosen)]
+        score = float(part.scoring(fitted, unseen, part.unseen_target))
+        interval = heldout_interval(part.scoring, fitted, unseen, part.unseen_target, score)
         assert interval is not None
         return score, interval
 
-    score, interval = held(np.flatnonzero(selector.support_))
-    test_of_each = f_classif if table.classification else f_regression
-    with np.errstate(all="ignore"):
-        strength = np.nan_to_num(test_of_each(data, target)[0])
-    chosen = int(selector.support_.sum())
-    none = baseline_score(table.estimator, scorer, target, aim)
+    chosen = np.flatnonzero(selector.support_).tolist()
+    score, interval = held(chosen)
+    none = baseline_score(part.estimator, part.scoring, part.target, part.unseen_target)
     low, high = selector.score_interval_
-    case = Case(
-        name,
-        split,
-        size,
-        len(train),
-        data.shape[1],
-        chosen,
-        selector.best_score_,
-        selector.expected_score_,
-        low,
-        high,
-        score,
-        interval[0],
-        interval[1],
-        len(test),
-        np.nan if none is None else none,
-        held(np.arange(data.shape[1]))[0],
-        held(np.argsort(-strength, kind="stable")[:chosen])[0],
-        len(selector.history_["features"]),
-        0 if selector._run.repeated is None else selector._run.repeated.fits,
-    )
-    chances = zip(selector.inclusion_probability_, selector.support_, strict=True)
-    stated = [Stated(name, split, size, i, float(p), int(taken)) for i, (p, taken) in enumerate(chances)]
+    about = {"table": name, "split": number, "size": size}
+    case = {
+        **about,
+        "rows": len(part.target),
+        "columns": columns,
+        "chosen": len(chosen),
+        "score": selector.best_score_,
+        "expected": selector.expected_score_,
+        "low": low,
+        "high": high,
+        "held": score,
+        "held_low": interval[0],
+        "held_high": interval[1],
+        "held_rows": len(part.unseen_target),
+        "none": none,
+        "all": held(range(columns))[0],
+        "ranked": held(ranked_by_test(part)[: len(chosen)])[0],
+        "subsets": len(selector.history_["features"]),
+        "fits": fits,  # for the estimate, in addition to those of the subsets
+    }
+    stated = [
+        {**about, "column": column, "probability": probability, "chosen": int(taken)}
+        for column, (probability, taken) in enumerate(
+            zip(selector.inclusion_probability_, selector.support_, strict=True)
+        )
+    ]
     return case, stated
 
 
-def _task(name: str, split: int, size: str, budget: int) -> tuple[Case, list[Stated]]:
-    return measured(TABLES[name](), name, split, size, budget)
+def _of_table(name: str, number: int, size: str, budget: int) -> Found:
+    return measured(TABLES[name](), name, number, size, budget)
 
 
 class Selections(NamedTuple):
     """What was measured."""
 
-    cases: list[Case]
-    stated: list[Stated]
+    cases: pd.DataFrame
+    """A row for every selection."""
+    stated: pd.DataFrame
+    """A row for every selection and column."""
     about: dict[str, Any]
     """Settings, as needed to run the experiment again."""
     shown: str = ""
@@ -157,18 +103,17 @@ class Selections(NamedTuple):
 
     def write(self, folder: Path) -> list[Path]:
         """Write the files; returns their paths."""
-        folder.mkdir(parents=True, exist_ok=True)
-        return [
-            _written(folder / "selection.csv.gz", Case._fields, self.cases),
-            _written(folder / "inclusion.csv.gz", Stated._fields, self.stated),
-            write_settings(folder, "selection", self.about),
-        ]
+        written = [folder / "selection.csv.gz", folder / "inclusion.csv.gz"]
+        for path, frame in zip(written, (self.cases, self.stated), strict=True):
+            packed = {"method": "gzip", "mtime": 0}
+            frame.to_csv(path, index=False, float_format="%.5g", lineterminator="\n", compression=packed)
+        return [*written, write_settings(folder, "selection", self.about)]
 
 
 def run(
     jobs: int,
     quick: bool = False,
-    task: Callable[..., tuple[Case, list[Stated]]] = _task,
+    task: Callable[..., Found] = _of_table,
     names: Sequence[str] = tuple(TABLES),
 ) -> Selections:
     """Measure on all tables."""
@@ -177,81 +122,63 @@ def run(
     found = run_tasks(task, tasks, jobs, True)
     about = {"tables": list(names), "splits": splits, "budget": budget, "folds": FOLDS}
     about |= {"rows": [_PART, _MOST_ROWS], "chosen_on": CHOSEN_ON}
-    return Selections([case for case, _ in found], [one for _, some in found for one in some], about)
+    cases, stated = [case for case, _ in found], [one for _, some in found for one in some]
+    return Selections(pd.DataFrame(cases), pd.DataFrame(stated), about)
 
 
 def summary(outcome: Selections) -> str:
     """What is stated and what is true, as a table."""
-    cases, stated = ([one._asdict() for one in some] for some in (outcome.cases, outcome.stated))
-    return aligned(table(lines(cases, stated)))
-
-
-def _written(path: Path, fields: Sequence[str], rows: Sequence[Sequence[Any]]) -> Path:
-    short = ([rounded(value) if isinstance(value, float) else value for value in row] for row in rows)
-    write_csv(path, fields, short)
-    return path
+    return aligned(table(lines(outcome.cases, outcome.stated)))
 
 
 # What holds -----------------------------------------------------------------------------------------
 
 
-def covers(case: Mapping[str, Any]) -> bool:
-    """Whether the stated interval covers the held-out score, allowing for the error of that."""
-    at = {name: float(case[name]) for name in ("expected", "low", "high", "held", "held_low", "held_high")}
-    if at["held"] < at["expected"]:
-        own, other = at["expected"] - at["low"], at["held_high"] - at["held"]
-    else:
-        own, other = at["high"] - at["expected"], at["held"] - at["held_low"]
-    return abs(at["held"] - at["expected"]) <= math.hypot(own, other) + 1e-12
+def covers(cases: pd.DataFrame) -> BoolArray:
+    """Whether the stated intervals cover the held-out scores, allowing for the error of these."""
+    expected, held = cases["expected"], cases["held"]
+    below = held < expected
+    own = np.where(below, expected - cases["low"], cases["high"] - expected)
+    other = np.where(below, cases["held_high"] - held, held - cases["held_low"])
+    return np.asarray((held - expected).abs() <= np.hypot(own, other) + 1e-12)
 
 
-def lines(cases: Sequence[Mapping[str, Any]], stated: Sequence[Mapping[str, Any]]) -> list[Line]:
+def lines(cases: pd.DataFrame, stated: pd.DataFrame) -> list[Line]:
     """What the table says, from the rows of the files."""
 
-    def held(quantity: str, size: str | None = None) -> Line:
-        some = [case for case in cases if size in (None, case["size"])]
-        return line(quantity, "0.90", [covers(case) for case in some], [case["table"] for case in some])
+    def held(quantity: str, some: pd.DataFrame) -> Line:
+        return line(quantity, "0.90", covers(some).tolist(), some["table"].tolist())
 
-    def ahead(quantity: str, classes: Sequence[bool]) -> Line:
-        some = [case for case in cases if (case["table"] in _CLASSES) in classes]
-        less = [float(case["expected"]) - float(case["held"]) for case in some]
-        return line(quantity, "0", less, [case["table"] for case in some], share=False)
+    def ahead(quantity: str, some: pd.DataFrame) -> Line:
+        less = (some["expected"] - some["held"]).tolist()
+        return line(quantity, "0", less, some["table"].tolist(), share=False)
 
+    classes = cases[cases["table"].isin(_CLASSES)]
     return [
-        held("`score_interval_` covers the score on new rows"),
-        held("the same, a quarter of the columns", QUARTER),
-        held("the same, any number of columns", AUTO),
-        ahead("`expected_score_` less the score on new rows", [True, False]),
-        *(
-            [ahead("the same, accuracy of classes", [True])]
-            if _CLASSES & {case["table"] for case in cases}
-            else []
-        ),
-        *_inclusion(stated),
+        held("`score_interval_` covers the score on new rows", cases),
+        held("the same, a quarter of the columns", cases[cases["size"] == QUARTER]),
+        held("the same, any number of columns", cases[cases["size"] == AUTO]),
+        ahead("`expected_score_` less the score on new rows", cases),
+        *([ahead("the same, accuracy of classes", classes)] if len(classes) else []),
+        *inclusion(stated),
     ]
 
 
-def _inclusion(rows: Sequence[Mapping[str, Any]]) -> list[Line]:
+def inclusion(stated: pd.DataFrame) -> list[Line]:
     """How often features are chosen on other splits, by the probability that was stated on one."""
-    chosen: dict[tuple[Any, ...], dict[str, float]] = defaultdict(dict)
-    for row in rows:
-        chosen[row["table"], row["size"], row["column"]][row["split"]] = float(row["chosen"])
+    chosen = stated.groupby(["table", "size", "column"])["chosen"]
+    others = (chosen.transform("sum") - stated["chosen"]) / (chosen.transform("count") - 1)
     found = []
     for low, high in BINS:
-        some = [row for row in rows if low <= float(row["probability"]) < high + (high == 1.0)]
-        if not some:
-            continue
-        shares = [
-            float(np.mean([taken for split, taken in others.items() if split != row["split"]]))
-            for row in some
-            for others in [chosen[row["table"], row["size"], row["column"]]]
-        ]
-        nominal = float(np.mean([float(row["probability"]) for row in some]))
-        quantity = f"`inclusion_probability_` from {low:g} to {high:g}: chosen on other splits"
-        found.append(line(quantity, f"{nominal:.2f}", shares, [row["table"] for row in some]))
+        inside = stated["probability"].between(low, high, inclusive="both" if high == 1.0 else "left")
+        if inside.any():
+            nominal = f"{stated['probability'][inside].mean():.2f}"
+            quantity = f"`inclusion_probability_` from {low:g} to {high:g}: chosen on other splits"
+            shares, names = others[inside].tolist(), stated["table"][inside].tolist()
+            found.append(line(quantity, nominal, shares, names))
     return found
 
 
 def read(folder: Path) -> list[Line]:
     """The same from the files that were written."""
-    return lines(read_csv(folder / "selection.csv.gz"), read_csv(folder / "inclusion.csv.gz"))
+    return lines(pd.read_csv(folder / "selection.csv.gz"), pd.read_csv(folder / "inclusion.csv.gz"))

