@@ -131,13 +131,7 @@ class Part(Rewards):
 
 
 class Data(Rewards):
-    """Every evaluation in the order reported, and every pending proposal.
-
-    Parameters
-    ----------
-    key : callable
-        Identifies a leaf: leaves with equal keys are the same.
-    """
+    """Every evaluation in the order reported, and every pending proposal. ``key`` identifies a leaf."""
 
     def __init__(self, key: Callable[[State], Hashable]) -> None:
         super().__init__()

@@ -28,7 +28,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dagsearch._internal.checks import is_whole
+from dagsearch._internal.checks import check, is_budget
 from dagsearch.results import Gaussian
 
 # Probability that an interval holds.
@@ -85,14 +85,7 @@ def progress_of(
 ) -> Past | None:
     """What a forecast is computed from; ``None`` with fewer than five rewards, or if all are equal.
 
-    Parameters
-    ----------
-    rewards : sequence of float
-        All rewards in the order told; large is good.
-    predicted : sequence of Gaussian or None
-        What was believed about each just before.
-    largest : float
-        The largest reward that there can be; forecasts do not go beyond it.
+    ``predicted`` is what was believed about each reward just before. Forecasts do not go beyond ``largest``.
     """
     told = np.asarray(rewards, dtype=np.float64)
     if len(told) < _FEWEST:
@@ -119,8 +112,7 @@ def progress_of(
 
 def forecast(progress: Past, n: int) -> Forecast:
     """The best reward after ``n`` further evaluations."""
-    if not is_whole(n) or n < 1:
-        raise ValueError(f"n must be a positive whole number of evaluations, got {n!r}")
+    check(is_budget(n), "n", "a positive whole number of evaluations", n)
     t, spread = progress.rewards, progress.spread
     r, k, since = math.log1p(n / t), progress.improvements + 0.5, (progress.since_best + 1) / t
     shares = progress.gained / spread + _SHARE, progress.error / spread + _SHARE

@@ -3,8 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dagsearch._internal.checks import is_whole
-from dagsearch._internal.texts import shown
+from dagsearch._internal.checks import check, is_count
 from dagsearch.covariances import Covariance, Nearness, Overlap, SetKernel, Views, check_covariance
 from dagsearch.covariances.base import as_covariance
 from dagsearch.errors import ProblemError
@@ -55,8 +54,7 @@ def default_parts(
     initial: int = INITIAL,
 ) -> dict[str, Any]:
     """The arguments of :class:`dagsearch.Search` in :meth:`dagsearch.Search.default`."""
-    if not is_whole(initial) or initial < 0:
-        raise ValueError(f"initial must be a whole number of at least 0, got {shown(initial)}")
+    check(is_count(initial), "initial", "a whole number of at least 0", initial)
     space = Space.of(problem)
     check_paths(space)
     given = natural_covariance(space) if covariance is None else as_covariance(covariance).bind(space)
@@ -109,8 +107,6 @@ def paper_parts(
     return {
         "scores": scores_for(scaled, noise, mean, _options(space)),
         "proposers": Descent(UpperConfidence(beta), Uniform(), expansion),
-        # With a prior only if all children enter the DAG at once: if they enter one at a time, it would make
-        # visited nodes look worse than siblings outside the DAG.
         "backup": backup or MomentMatching((0.0, 1.0) if isinstance(expansion, AllChildren) else None),
         "increments": Increments.of(space, scaled, increment_prior, step_variance),
         "standardize": standardize,

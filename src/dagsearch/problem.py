@@ -184,8 +184,6 @@ class Coding(NamedTuple):
     """Whether every row of codes is a leaf as far as is known."""
     complete: bool = False
     """Whether the leaves are all rows that the layout admits: sets of its sizes, or all combinations."""
-    every: IntArray | None = None
-    """Codes of all leaves, where the problem lists them."""
 
     def inclusion(self, states: Sequence[State]) -> FloatArray:
         """Probability of each item to be in the leaf that random play reaches, one row per state of a set."""

@@ -9,7 +9,7 @@ from typing import Any, Self, cast
 
 import numpy as np
 
-from dagsearch._internal.checks import checked_flag, seed_of
+from dagsearch._internal.checks import check, checked_flag, seed_of
 from dagsearch._internal.deadline import OutOfTime
 from dagsearch._internal.threads import one_thread
 from dagsearch._internal.wiring import wiring
@@ -18,14 +18,7 @@ from dagsearch.data import Data, Rewards, accuracy
 from dagsearch.errors import ProblemError, SearchExhausted
 from dagsearch.forecasts import Forecast, forecast, progress_of
 from dagsearch.log import Log
-from dagsearch.methods import (
-    INITIAL,
-    PRESETS,
-    check_parts,
-    default_parts,
-    paper_parts,
-    standardized,
-)
+from dagsearch.methods import INITIAL, PRESETS, check_parts, default_parts, paper_parts, standardized
 from dagsearch.posterior.base import Scores, checked_noise
 from dagsearch.posterior.evidence import Evidence
 from dagsearch.posterior.index import Index
@@ -485,8 +478,7 @@ class Search(Session[Proposal]):
         0.0
         """
         if preset is not None:
-            if preset not in PRESETS:
-                raise ValueError(f"preset must be one of {', '.join(map(repr, PRESETS))}, got {preset!r}")
+            check(preset in PRESETS, "preset", f"one of {', '.join(map(repr, PRESETS))}", preset)
             settings = {**PRESETS[preset], **settings}
         space = Space.of(problem)
         search = cls(space, seed=seed, **paper_parts(space, **settings))

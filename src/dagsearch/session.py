@@ -5,9 +5,8 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any, Generic, TypeVar, cast, overload
 
-from dagsearch._internal.checks import is_whole
+from dagsearch._internal.checks import check, is_budget
 from dagsearch._internal.deadline import Deadline
-from dagsearch._internal.texts import shown
 from dagsearch._internal.wiring import wiring
 from dagsearch.data import Data
 from dagsearch.errors import SearchExhausted
@@ -79,8 +78,7 @@ class Session(ABC, Generic[P]):
         SearchExhausted
             If everything has been evaluated or asked for, and nothing may be evaluated again.
         """
-        if n is not None and (not is_whole(n) or n < 1):
-            raise ValueError(f"n must be a positive whole number of proposals, got {shown(n)}")
+        check(n is None or is_budget(n), "n", "a positive whole number of proposals", n)
         found = list[P]()
         try:
             while len(found) < (n or 1):

@@ -26,6 +26,11 @@ def is_whole(value: Any) -> bool:
     return whole and -LARGEST_WHOLE <= value <= LARGEST_WHOLE
 
 
+def is_count(value: Any) -> bool:
+    """Whether ``value`` is a whole number of at least 0."""
+    return is_whole(value) and bool(value >= 0)
+
+
 def is_budget(value: Any) -> bool:
     """Whether ``value`` is a number of evaluations that a search can be given."""
     return is_whole(value) and bool(value >= 1)
@@ -52,8 +57,7 @@ def seed_of(seed: Any) -> int:
     """The argument ``seed`` as a number: itself, drawn from a generator, or unpredictable for ``None``."""
     if seed is None or isinstance(seed, np.random.Generator):
         return int(np.random.default_rng(seed).integers(LARGEST_WHOLE))
-    sound = is_whole(seed) and seed >= 0
-    check(sound, "seed", "a whole number of at least 0, a numpy Generator or None", seed)
+    check(is_count(seed), "seed", "a whole number of at least 0, a numpy Generator or None", seed)
     return int(seed)
 
 

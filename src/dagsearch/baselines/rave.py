@@ -25,7 +25,7 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 
 import numpy as np
 
-from dagsearch._internal.checks import is_finite
+from dagsearch._internal.checks import check, is_positive
 from dagsearch._internal.typing import FloatArray
 from dagsearch.baselines.averages import Averages
 from dagsearch.errors import ProblemError
@@ -111,8 +111,7 @@ class Rave(Policy):
         c3: float = 1e4,
     ) -> None:
         for name, constant in (("c1", c1), ("c2", c2), ("c3", c3)):
-            if not is_finite(constant) or constant <= 0.0:
-                raise ValueError(f"{name} must be finite and positive, got {constant!r}")
+            check(is_positive(constant), name, "finite and positive", constant)
         self._averages = averages
         self._added_items = added_items
         self.c1, self.c2, self.c3 = float(c1), float(c2), float(c3)

@@ -38,16 +38,8 @@ class PlaceViews:
 
     Values and neighbouring values are compared at their place, the latter also anywhere if all places offer
     the same options: 1 if they are equal, 0 if not, less the chance of equality; 0 if one of them is
-    undecided. Numbers are compared by where they lie on several scales.
-
-    Parameters
-    ----------
-    categories : array of int
-        Number of categories of each place.
-    numbers : sequence
-        For each place the numbers that its categories are, ``None`` if they are none.
-    options : sequence
-        For each place what its categories are; by default those of all places are the same ones.
+    undecided. Numbers are compared by where they lie on several scales. The arguments are those of
+    :class:`dagsearch.problem.Layout`.
     """
 
     def __init__(

@@ -277,27 +277,16 @@ class SetKernel(Covariance):
     def sums_of_swaps(self, codes: IntArray, others: Rows, weights: FloatArray) -> FloatArray:
         r"""Weighted sums of covariances of all leaves that have one item exchanged for another.
 
+        ``codes`` is a leaf, ``others`` are ``prepared`` rows of others, with one weight each. Row i and
+        column j of the result, shape ``(chosen, unchosen)``, are for the leaf without its i-th chosen item
+        and with the j-th unchosen one.
+
         With a row x whose item i is exchanged for j, and y another row,
 
             ‖x − eᵢ + eⱼ − y‖² = ‖x − y‖² + 2(K(x − y))ⱼ − 2(K(x − y))ᵢ + Kᵢᵢ + Kⱼⱼ − 2Kᵢⱼ.
 
         No term depends on y and on both items, so that the exponential has the factors F(y), A(i, y), B(j, y)
         and C(i, j), and the sums are a product of two matrices.
-
-        Parameters
-        ----------
-        codes : array of int, shape ``(items,)``
-            A leaf: 1 for the items that are chosen, 0 for the others.
-        others : rows
-            ``prepared`` rows of other leaves.
-        weights : array, shape ``(others,)``
-            Weight of the covariances with each of them.
-
-        Returns
-        -------
-        array, shape ``(chosen, unchosen)``
-            At row i and column j the sum for the leaf without the i-th chosen item and with the j-th unchosen
-            one; both are in ascending order.
         """
         i, j = np.flatnonzero(codes == 1), np.flatnonzero(codes != 1)
         smooth, factors, about = others.parts

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dagsearch._internal.checks import is_finite, is_whole
+from dagsearch._internal.checks import check, is_budget, is_positive
 from dagsearch._internal.deadline import OutOfTime
 from dagsearch.baselines import grave
 from dagsearch.errors import SearchExhausted
@@ -127,10 +127,9 @@ class SearchPlayer(load_pyspiel().Bot):  # type: ignore[misc]
         seed: int | np.random.Generator | None = None,
     ) -> None:
         super().__init__()
-        if budget is not None and (not is_whole(budget) or budget < 1):
-            raise ValueError(f"budget must be a positive whole number of random games, got {budget!r}")
-        if seconds is not None and (not is_finite(seconds) or seconds <= 0.0):
-            raise ValueError(f"seconds must be positive and finite, got {seconds!r}")
+        whole = "a positive whole number of random games"
+        check(budget is None or is_budget(budget), "budget", whole, budget)
+        check(seconds is None or is_positive(seconds), "seconds", "positive and finite", seconds)
         self._make = partial(grave, look_ahead=True) if make is None else make
         self.budget = 100 if budget is None and seconds is None else budget
         self.seconds = seconds

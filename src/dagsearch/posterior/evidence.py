@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dagsearch._internal import linalg
-from dagsearch._internal.checks import is_finite
+from dagsearch._internal.checks import check, is_finite
 from dagsearch._internal.deadline import Deadline, OutOfTime
 from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.covariances import Covariance, Hyperparameter
@@ -71,8 +71,7 @@ class Evidence:
     requires_joint = True
 
     def __post_init__(self) -> None:
-        if not is_finite(self.growth) or self.growth <= 1.0:
-            raise ValueError(f"growth must be larger than 1, got {self.growth!r}")
+        check(is_finite(self.growth) and self.growth > 1.0, "growth", "larger than 1", self.growth)
 
     def next_after(self, rewards: int) -> int:
         """The number of rewards at which to learn again after learning at this number."""
@@ -102,14 +101,7 @@ class Evidence:
 class LogPosterior:
     """Log posterior of the logarithms of hyperparameters, those of a covariance and then the noise.
 
-    Parameters
-    ----------
-    covariance : Covariance
-        Has the hyperparameters.
-    noise : Hyperparameter
-        The noise; with prior deviation 0 it is not learnt.
-    observations : Observations
-        The rewards.
+    A noise with prior deviation 0 is not learnt.
     """
 
     def __init__(self, covariance: Covariance, noise: Hyperparameter, observations: Observations) -> None:

@@ -8,8 +8,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from dagsearch._internal.checks import is_whole
-from dagsearch._internal.texts import shown
+from dagsearch._internal.checks import check, is_count
 from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.covariances import Covariance, Hyperparameter
 from dagsearch.errors import CovarianceError
@@ -39,26 +38,15 @@ class Posterior:
     """The Gaussian belief over the generative scores, given the rewards so far.
 
     Only this class changes the score model: it standardises rewards, conditions the model on them and learns
-    its hyperparameters.
-
-    Parameters
-    ----------
-    index : Index
-        The numbered states; holds the score model, which numbers them in the same way.
-    evidence : Evidence, optional
-        Learns hyperparameters; by default they stay as given.
-    standardize : int
-        Number of initial rewards that standardise all rewards; 0 leaves rewards as they are.
-    repeats : bool
-        Whether a leaf may be evaluated again. If so, and with evidence, the noise is learnt.
+    its hyperparameters. ``index`` holds the model; the other arguments are those of
+    :class:`dagsearch.Search`.
     """
 
     def __init__(self, index: Index, evidence: Evidence | None, standardize: int, repeats: bool) -> None:
         self._index, self.evidence = index, evidence
         # At which number of rewards hyperparameters are learnt, and whether they have been before.
         self._learns_at, self._has_learnt = _FIRST, False
-        if not is_whole(standardize) or standardize < 0:
-            raise ValueError(f"standardize must be a whole number of at least 0, got {shown(standardize)}")
+        check(is_count(standardize), "standardize", "a whole number of at least 0", standardize)
         self._standardize = int(standardize)
         self._missing = self._standardize  # rewards that are held back until this number more is told
         self.units = Units()

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dagsearch._internal.checks import is_whole
+from dagsearch._internal.checks import check, is_budget, is_whole
 from dagsearch._internal.typing import IntArray
 from dagsearch.errors import ProblemError
 from dagsearch.problem import Coding, Layout
@@ -204,8 +204,7 @@ def _added_by(state: Partial | Subset, actions: Sequence[Any]) -> list[tuple[Any
 def _names(n: int | Iterable[Hashable]) -> Options | None:
     if isinstance(n, Iterable):
         return checked_options("names", list(n) if isinstance(n, str) else n)
-    if not is_whole(n) or n < 1:
-        raise ValueError(f"n must be a whole number of at least 1, or a list of names, got {n!r}")
+    check(is_budget(n), "n", "a whole number of at least 1, or a list of names", n)
     return None
 
 

@@ -19,13 +19,7 @@ _POLLED = 256
 
 
 class Remaining:
-    """Finds leaves that are left.
-
-    Parameters
-    ----------
-    index : Index
-        Says which leaves are closed; of an explored DAG, also which inner states.
-    """
+    """Finds leaves that are left: that ``index``, which may be an explored DAG, does not have as closed."""
 
     def __init__(self, index: Index) -> None:
         self._index = index

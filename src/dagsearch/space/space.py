@@ -39,11 +39,6 @@ class Space:
 
     Everything is computed once, when it is first needed. The first attributes are the problem's optional
     members, each ``None`` if it has none; :class:`dagsearch.Problem` documents them.
-
-    Parameters
-    ----------
-    problem : Problem
-        The problem.
     """
 
     allowed: Callable[[State], object] | None
@@ -238,8 +233,6 @@ class Space:
     def few_codes(self) -> IntArray | None:
         """Codes of all leaves; ``None`` if they are many, or not known."""
         coding = self.coding
-        if coding is not None and coding.every is not None:
-            return coding.every
         rows = None if coding is None or not coding.complete else _few_rows(coding.layout)
         if coding is None or rows is None or self.allowed is None:
             return rows

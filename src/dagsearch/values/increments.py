@@ -21,6 +21,7 @@ from itertools import zip_longest
 import numpy as np
 from numpy.typing import ArrayLike
 
+from dagsearch._internal.checks import check
 from dagsearch._internal.compiled import compiled
 from dagsearch._internal.typing import FloatArray
 from dagsearch.covariances import Covariance
@@ -74,12 +75,11 @@ class Increments:
         prior: Sequence[float] | None = None,
     ) -> None:
         self.branching = tuple(int(b) for b in branching)
-        if any(b < 1 for b in self.branching):
-            raise ValueError(f"branching must be at least 1 at every level, got {branching!r}")
+        check(all(b >= 1 for b in self.branching), "branching", "at least 1 at every level", branching)
         depth = len(self.branching)
         steps = np.asarray(step_variance, dtype=np.float64)
-        if not np.all(np.isfinite(steps)) or np.any(steps < 0.0):
-            raise ValueError(f"step_variance must be finite and not negative, got {step_variance!r}")
+        sound = np.all(np.isfinite(steps)) and np.all(steps >= 0.0)
+        check(bool(sound), "step_variance", "finite and not negative", step_variance)
         self.step_variance: FloatArray = np.broadcast_to(steps, (depth,)).copy()
         self.players = tuple(players) if players is not None else (MAX,) * depth
         if len(self.players) != depth or any(who not in (MAX, MIN) for who in self.players):
