@@ -87,7 +87,7 @@ def search(
     The first fifth of the evaluations, at most 10, are random leaves. After that each leaf is the one with
     the largest expected improvement a few changes away from good leaves, under a Gaussian belief whose
     hyperparameters are learnt from the evidence. If predicted improvements do not materialise, some turns go
-    to random changes of good leaves. From 200 evaluations on, if its forecast promises less than a new start
+    to random changes of good leaves. From 400 evaluations on, if its forecast promises less than a new start
     does, the search restarts with random leaves and a new model. ``docs/method.md`` has the eleven steps,
     ``docs/results.md`` the results.
 
