@@ -57,7 +57,7 @@ class Correlated(Backup):
                 options = np.append(options, node)
                 mean = np.append(mean, g_mean[node] + increments.mean_table[depth, missing])
                 variance = np.append(variance, g_var[node] + increments.var_table[depth, missing])
-            covariance = _of_values(scores.joint(options.tolist(), [])[1], variance)
+            covariance = _of_values(scores.joint(options.tolist()), variance)
             sign, (prior_mean, prior_var) = int(graph.sign[node]), self._prior
             best, graph.v_var[node] = fold(sign * mean, covariance, sign * prior_mean, prior_var)
             graph.v_mean[node] = sign * best

@@ -197,7 +197,8 @@ def test_correlated_children_are_as_joint_samples_say():
         graph = search.values.current().graph
         found[type(backup)] = value(graph, explored.root)
         children = graph.children(explored.root).tolist()
-    mean, joint = search.index.scores.joint(children, [])
+    scores = search.index.scores
+    mean, joint = scores.mean[children], scores.joint(children)
     best = np.random.default_rng(0).multivariate_normal(mean, joint, 200_000).max(axis=1)
     assert found[Correlated] == pytest.approx((best.mean(), best.var()), rel=0.1)
     assert abs(found[MomentMatching][0] - best.mean()) > 3 * abs(found[Correlated][0] - best.mean())

@@ -131,21 +131,17 @@ class JointScores(Scores):
     def _shared_of(self, nodes: IntArray) -> tuple[FloatArray, FloatArray]:
         """Mean, less μ, and variance of the shared part of g of tracked nodes."""
 
-    def joint(self, nodes: Sequence[int], states: Sequence[State]) -> tuple[FloatArray, FloatArray]:
-        """Mean and covariance of g of some tracked nodes and then of states that are not tracked."""
+    def joint(self, nodes: Sequence[int]) -> FloatArray:
+        """Covariance of g of some tracked nodes."""
         places = np.asarray(nodes, dtype=np.int64)
-        mean, joint = self._joint(places, states)
-        noise = np.concatenate([self._observed_noise[places], np.full(len(states), np.inf)])
-        kappa, offset = offsets(noise, self.covariance.private)
-        mean *= 1.0 - kappa
-        mean[: len(places)] += kappa[: len(places)] * self._observed[places]
-        joint *= (1.0 - kappa)[:, None] * (1.0 - kappa)
-        joint[np.diag_indices(len(joint))] += offset
-        return self.prior_mean + mean, joint
+        kappa, offset = offsets(self._observed_noise[places], self.covariance.private)
+        found = (1.0 - kappa)[:, None] * (1.0 - kappa) * self._joint(places)
+        found[np.diag_indices(len(found))] += offset
+        return found
 
     @abstractmethod
-    def _joint(self, nodes: IntArray, states: Sequence[State]) -> tuple[FloatArray, FloatArray]:
-        """Mean, less μ, and covariance of the shared part of tracked nodes and then of other states."""
+    def _joint(self, nodes: IntArray) -> FloatArray:
+        """Covariance of the shared part of g of tracked nodes."""
 
     def fantasised(self, nodes: Sequence[int]) -> Self:
         """A copy that counts leaves as observed for the variance of g, but not for its mean.

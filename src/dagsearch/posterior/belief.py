@@ -1,15 +1,12 @@
-"""The belief over the weights of a linear score, N(m, S), and what follows for rows of features.
+"""Compiled code for the belief over the weights of a linear score, N(m, S), and for rows of features.
 
 Symbols and derivation are at the head of :mod:`dagsearch.posterior.weights`.
 """
 
-import math
-from copy import copy
 from typing import NamedTuple
 
 import numpy as np
 
-from dagsearch._internal.arrays import grown
 from dagsearch._internal.compiled import compiled
 from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.covariances.rows import SparseRows
@@ -32,51 +29,8 @@ class Step(NamedTuple):
     shrink: float
 
 
-class WeightBelief:
-    """m and S of a growing number of weights."""
-
-    def __init__(self) -> None:
-        self.dimension = 0
-        """Number of weights d."""
-        self._mean, self._cov = np.zeros(0), np.zeros((0, 0))  # with room for more
-
-    @property
-    def arrays(self) -> Weights:
-        """m and S."""
-        return Weights(self._mean[: self.dimension], self._cov[: self.dimension, : self.dimension])
-
-    def grow(self, dimension: int) -> None:
-        """Let there be at least ``dimension`` weights."""
-        old = self.dimension
-        if dimension <= old:
-            return
-        self._mean = grown(self._mean, dimension)
-        self._cov = grown(self._cov, dimension, dimension)
-        fresh = np.arange(old, dimension)
-        self._cov[fresh, fresh] = 1.0
-        self.dimension = dimension
-
-    def learn(
-        self, columns: IntArray, values: FloatArray, precision: float, information: float, fantasy: bool
-    ) -> Step:
-        """Add precision δ and information h on φ·w; a fantasy moves no mean, not even by rounding."""
-        q, expected, s = gain_vector(columns, values, self.arrays)
-        gain = 0.0 if fantasy else (information - precision * expected) / (1.0 + precision * s)
-        step = Step(q, gain, math.sqrt(precision / (1.0 + precision * s)))
-        mean, cov = self.arrays
-        mean += step.gain * q
-        _downdate(cov, step.shrink * q)
-        return step
-
-    def copied(self) -> "WeightBelief":
-        """A copy that may learn fantasies, which do not change m."""
-        other = copy(self)
-        other._cov = self._cov.copy()
-        return other
-
-
 @compiled
-def _downdate(cov: FloatArray, u: FloatArray) -> None:
+def downdate(cov: FloatArray, u: FloatArray) -> None:
     """S −= uuᵀ."""
     for i in range(u.size):
         for j in range(u.size):

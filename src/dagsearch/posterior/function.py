@@ -140,13 +140,10 @@ class FunctionScores(JointScores):
     def _shared_of(self, nodes: IntArray) -> tuple[FloatArray, FloatArray]:
         return self._shared(*self._related(self._rows[nodes]))
 
-    def _joint(self, nodes: IntArray, states: Sequence[State]) -> tuple[FloatArray, FloatArray]:
+    def _joint(self, nodes: IntArray) -> FloatArray:
         rows = self._rows[nodes]
-        if len(states) > 0:
-            rows = joined(rows, self.covariance.represent(states))
         whitened = self._factor.whiten(self._related(rows)[0])
-        among = self.covariance.cross(rows, self.covariance.prepared(rows))
-        return self._weights @ whitened, among - np.asarray(whitened.T @ whitened)
+        return np.asarray(self.covariance.cross(rows, self.covariance.prepared(rows)) - whitened.T @ whitened)
 
     def _refuse(self) -> NoReturn:
         raise CovarianceError(

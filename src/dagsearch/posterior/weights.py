@@ -25,6 +25,7 @@ Given w, ε_x of an observed leaf is Gaussian with mean κ(r̄ − φ·w), κ = 
 mean (1−κ) φ·m + κ r̄ and variance (1−κ)² φᵀSφ + κλ̄; elsewhere it has φ·m and φᵀSφ + p.
 """
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -34,7 +35,7 @@ from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.covariances import Overlap
 from dagsearch.covariances.rows import SparseRows
 from dagsearch.posterior.base import JointScores
-from dagsearch.posterior.belief import WeightBelief, advance, project, project_added
+from dagsearch.posterior.belief import Step, Weights, advance, downdate, gain_vector, project, project_added
 from dagsearch.problem import Children, State
 
 
@@ -53,7 +54,8 @@ class WeightScores(JointScores):
 
     def __init__(self, covariance: Overlap, noise: float, mean: float = 0.0) -> None:
         super().__init__(covariance, noise, mean)
-        self._belief = WeightBelief()
+        self._dimension = 0  # number of weights d
+        self._weight_mean, self._weight_cov = np.zeros(0), np.zeros((0, 0))  # with room for more
         self._starts = np.zeros(1, dtype=np.int64)
         self._columns = np.zeros(0, dtype=np.int64)
         self._values = np.zeros(0)
@@ -69,18 +71,33 @@ class WeightScores(JointScores):
         self._starts[new.start + 1 : new.stop + 1] = old + rows.starts[1:]
         self._columns[old:total], self._values[old:total] = rows.columns, rows.values
         self._linear = grown(self._linear, 2, new.stop)
-        self._linear[:, new] = mean, var = project(rows, np.arange(len(states)), self._belief.arrays)
+        self._linear[:, new] = mean, var = project(rows, np.arange(len(states)), self._weights)
         self._mean[new], self._variance[new] = self.prior_mean + mean, var + self.covariance.private
 
     def _features(self, states: Sequence[State]) -> SparseRows:
         """Features of states; there are weights for all of them."""
         rows = self.covariance.features(states)
-        self._belief.grow(self.covariance.dimension)
+        self._grow()
         return rows
+
+    def _grow(self) -> None:
+        """Let there be a weight for every feature."""
+        old, new = self._dimension, self.covariance.dimension
+        if new > old:
+            self._weight_mean = grown(self._weight_mean, new)
+            self._weight_cov = grown(self._weight_cov, new, new)
+            self._weight_cov[range(old, new), range(old, new)] = 1.0
+            self._dimension = new
+
+    @property
+    def _weights(self) -> Weights:
+        """m and S."""
+        d = self._dimension
+        return Weights(self._weight_mean[:d], self._weight_cov[:d, :d])
 
     def predict(self, states: Sequence[State]) -> tuple[FloatArray, FloatArray]:
         rows = self._features(states)
-        mean, var = project(rows, np.arange(len(states)), self._belief.arrays)
+        mean, var = project(rows, np.arange(len(states)), self._weights)
         return self.prior_mean + mean, var + self.covariance.private
 
     def predict_children(self, children: Children, node: int | None = None) -> tuple[FloatArray, FloatArray]:
@@ -88,19 +105,15 @@ class WeightScores(JointScores):
         if added is None:
             return self.predict(children.states)
         parent, row = (self._features([children.parent]), 0) if node is None else (self._tracked, node)
-        self._belief.grow(self.covariance.dimension)
-        mean, var = project_added(added, parent, row, self._belief.arrays)
+        self._grow()
+        mean, var = project_added(added, parent, row, self._weights)
         return self.prior_mean + mean, var + self.covariance.private
 
-    def _joint(self, nodes: IntArray, states: Sequence[State]) -> tuple[FloatArray, FloatArray]:
-        fresh = self._features(states)
-        dense = np.zeros((len(nodes) + len(states), self._belief.dimension))
-        for row, node in zip(dense, nodes.tolist(), strict=False):
+    def _joint(self, nodes: IntArray) -> FloatArray:
+        dense = np.zeros((len(nodes), self._dimension))
+        for row, node in zip(dense, nodes.tolist(), strict=True):
             np.add.at(row, *self._row(node))
-        owners = len(nodes) + np.repeat(np.arange(len(states)), np.diff(fresh.starts))
-        np.add.at(dense, (owners, fresh.columns), fresh.values)
-        mean, cov = self._belief.arrays
-        return dense @ mean, dense @ cov @ dense.T
+        return np.asarray(dense @ self._weights.cov @ dense.T)
 
     def _row(self, node: int) -> tuple[IntArray, FloatArray]:
         """Columns and values of a node's features."""
@@ -120,12 +133,19 @@ class WeightScores(JointScores):
         self._learn(node, reward, self._noise_of(noise))
 
     def _learn(self, node: int, reward: float, variance: float, fantasy: bool = False) -> None:
-        added = self._merge(node, reward, variance, self.covariance.private)
-        advance(self._tracked, self._belief.learn(*self._row(node), *added, fantasy), *self._linear)
+        """Add precision δ and information h on φ·w; a fantasy moves no mean, not even by rounding."""
+        precision, information = self._merge(node, reward, variance, self.covariance.private)
+        q, expected, s = gain_vector(*self._row(node), self._weights)
+        gain = 0.0 if fantasy else (information - precision * expected) / (1.0 + precision * s)
+        step = Step(q, gain, math.sqrt(precision / (1.0 + precision * s)))
+        mean, cov = self._weights
+        mean += gain * q
+        downdate(cov, step.shrink * q)
+        advance(self._tracked, step, *self._linear)
         self._stale = True
 
     def _fantasise(self, nodes: Sequence[int]) -> None:
-        self._linear, self._belief = self._linear.copy(), self._belief.copied()
+        self._linear, self._weight_cov = self._linear.copy(), self._weight_cov.copy()
         for node in nodes:
             self.refresh([node])
             self._learn(node, float(self._mean[node]), self.noise, fantasy=True)  # a reward equal to the mean
