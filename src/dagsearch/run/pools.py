@@ -3,15 +3,13 @@
 import os
 from collections.abc import Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
-from dataclasses import dataclass
 from threading import TIMEOUT_MAX
-from typing import Any, Protocol
+from typing import Any, cast
 
 from dagsearch._internal.checks import check, is_budget, is_positive, is_whole
 from dagsearch._internal.texts import shown
 from dagsearch.errors import DagSearchError
-from dagsearch.problem import Problem
-from dagsearch.results import Proposal
+from dagsearch.problem import Problem, State
 from dagsearch.run.processes import Processes, evaluate, evaluated
 
 # Seconds in which Dask's scheduler must answer.
@@ -30,59 +28,27 @@ class PoolError(DagSearchError, RuntimeError):
         )
 
 
-@dataclass(eq=False)
-class Running:
-    """An evaluation that has begun."""
+class Serial(Executor):
+    """Evaluates in the calling thread, at once. Ctrl-C is raised there, in :meth:`submit`."""
 
-    proposal: Proposal
-    """What is evaluated."""
-    future: "Future[Any]"
-    """The future reward."""
+    _max_workers = 1
 
-
-class Pool(Protocol):
-    """Computes rewards."""
-
-    def workers(self) -> int:
-        """Maximum number of evaluations at a time."""
-
-    def start(self, problem: Problem, proposal: Proposal) -> Running:
-        """Begin an evaluation."""
-
-    def finished(self, running: Sequence[Running], patience: float | None = None) -> list[Running]:
-        """Wait until evaluations have ended; returns these, in the order in which they began.
-
-        After ``patience`` seconds, if it is a number, none may have ended.
-        """
-
-    def close(self) -> None:
-        """Release the resources of this run."""
-        return
-
-
-class SerialPool(Pool):
-    """One evaluation at a time, in the calling thread. Ctrl-C is raised at once, in :meth:`start`."""
-
-    def workers(self) -> int:
-        return 1
-
-    def start(self, problem: Problem, proposal: Proposal) -> Running:
+    def submit(self, call: Any, /, problem: Any, leaf: Any) -> "Future[Any]":  # type: ignore[override]
         future = Future[Any]()
         try:
-            future.set_result(evaluated(problem, proposal.leaf))
+            future.set_result(evaluated(problem, leaf))
         except Exception as error:
             future.set_exception(error)
-        return Running(proposal, future)
-
-    def finished(self, running: Sequence[Running], patience: float | None = None) -> list[Running]:
-        return list(running)
+        return future
 
 
-class ExecutorPool(Pool):
-    """Evaluations on an executor of :mod:`concurrent.futures`: worker processes, threads, a cluster.
+class Pool:
+    """Computes rewards on an executor of :mod:`concurrent.futures`: in this thread, others, or a cluster.
 
     If it is ``deterministic``, results are taken in the order in which evaluations began.
     """
+
+    _executor: Executor | None = None
 
     def __init__(self, executor: Executor, deterministic: bool) -> None:
         self._executor, self._deterministic = executor, deterministic
@@ -91,7 +57,7 @@ class ExecutorPool(Pool):
         self._settings = {} if self._client is None else {"pure": False}
 
     def workers(self) -> int:
-        """Number of free or busy workers."""
+        """Maximum number of evaluations at a time."""
         if self._client is None:
             return int(getattr(self._executor, "_max_workers", None) or os.cpu_count() or 1)
         try:  # a scheduler that is gone would be awaited forever
@@ -99,23 +65,30 @@ class ExecutorPool(Pool):
         except OSError as error:
             raise PoolError.of(error) from error
 
-    def start(self, problem: Problem, proposal: Proposal) -> Running:
+    def start(self, problem: Problem, leaf: State) -> "Future[Any]":
+        """Begin an evaluation."""
         try:
-            future = self._executor.submit(evaluate, problem, proposal.leaf, **self._settings)
-            return Running(proposal, future)
+            return cast(Executor, self._executor).submit(evaluate, problem, leaf, **self._settings)
         except (BrokenExecutor, RuntimeError, OSError) as error:
             raise PoolError.of(error) from error
 
-    def finished(self, running: Sequence[Running], patience: float | None = None) -> list[Running]:
+    def finished(
+        self, running: Sequence["Future[Any]"], patience: float | None = None
+    ) -> Sequence["Future[Any]"]:
+        """Wait until evaluations have ended; returns these, in the order in which they began.
+
+        After ``patience`` seconds, if it is a number, none may have ended.
+        """
         awaited = running[:1] if self._deterministic else running
-        wait([one.future for one in awaited], patience, FIRST_COMPLETED)
-        ended = [one for one in awaited if one.future.done()]
+        wait(awaited, patience, FIRST_COMPLETED)
+        ended = [one for one in awaited if one.done()]
         for one in ended:
-            if (broken := breakdown(one.future)) is not None:
+            if (broken := breakdown(one)) is not None and not isinstance(self._executor, Serial):
                 raise PoolError.of(broken) from broken
         return ended
 
     def close(self) -> None:
+        """Release the resources of this run."""
         if isinstance(self._executor, Processes):
             self._executor.shutdown()
 
@@ -131,16 +104,16 @@ def make_pool(
         sound = is_budget(n_jobs) or (is_whole(n_jobs) and n_jobs == -1)
         check(sound, "n_jobs", "a positive whole number, or -1 for all cores", n_jobs)
         jobs = (os.cpu_count() or 1) if n_jobs == -1 else int(n_jobs)
-        return ExecutorPool(Processes(problem, jobs, min(timeout or TIMEOUT_MAX, TIMEOUT_MAX)), deterministic)
+        return Pool(Processes(problem, jobs, min(timeout or TIMEOUT_MAX, TIMEOUT_MAX)), deterministic)
     if timeout is not None:
         raise ValueError("timeout needs n_jobs: only a process of its own can be ended, with its evaluation")
     if executor is None:
-        return SerialPool()
+        return Pool(Serial(), deterministic)
     if hasattr(executor, "get_executor"):  # a client of Dask
         executor = executor.get_executor()
     if not callable(getattr(executor, "submit", None)):
         raise ValueError(f"executor must have a submit method, got {shown(executor)}")
-    return ExecutorPool(executor, deterministic)
+    return Pool(executor, deterministic)
 
 
 def breakdown(future: "Future[Any]") -> BaseException | None:

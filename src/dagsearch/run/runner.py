@@ -4,7 +4,7 @@ import logging
 import math
 import time
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator
-from concurrent.futures import Executor
+from concurrent.futures import Executor, Future
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypedDict, TypeVar, Unpack, cast
 
@@ -19,7 +19,7 @@ from dagsearch.posterior.units import LARGEST_REWARD
 from dagsearch.problem import Edge, has_costly_steps, takes
 from dagsearch.problems import FunctionProblem
 from dagsearch.results import Evaluation, Proposal, Result
-from dagsearch.run.pools import Pool, Running, breakdown, make_pool
+from dagsearch.run.pools import Pool, breakdown, make_pool
 from dagsearch.run.stopping import Stop
 
 if TYPE_CHECKING:
@@ -59,9 +59,9 @@ class Execution(TypedDict, total=False):
 
 
 T = TypeVar("T")
-Take = Callable[[Running, bool], T | None]
+Take = Callable[[Proposal, "Future[Any]", bool], T | None]
 """Called with a completed evaluation to report its reward to the search. It returns ``None`` if the
-evaluation does not count. The second argument is true if the run is ending: a failure must not raise then."""
+evaluation does not count. The last argument is true if the run is ending: a failure must not raise then."""
 
 
 class Runner(Generic[T]):
@@ -74,7 +74,7 @@ class Runner(Generic[T]):
     def __init__(self, search: "Search", pool: Pool, take: Take[T], stop: Stop) -> None:
         self._search, self._pool, self._take, self._stop = search, pool, take, stop
         self._began = time.perf_counter()
-        self._running: list[Running] = []
+        self._running: dict[Future[Any], Proposal] = {}
         self._total, self._exhausted, self._said = 0.0, False, False
 
     def steps(self, total: float, lost_after: float | None = None) -> Generator[T]:
@@ -96,9 +96,8 @@ class Runner(Generic[T]):
         patience = None if self._search.log.steering is None else _GLANCE
         self._end_if_due(0.0)  # what an earlier run has found may be enough
         while self._go_on():
-            for ended in self._pool.finished(self._running, patience) if self._running else ():
-                self._running.remove(ended)
-                taken = self._take(ended, False)
+            for ended in self._pool.finished(list(self._running), patience) if self._running else ():
+                taken = self._take(self._running.pop(ended), ended, False)
                 if taken is not None:
                     yield taken
             self._end_if_due(time.perf_counter() - self._began)
@@ -159,7 +158,7 @@ class Runner(Generic[T]):
         """What is left of the budget for further evaluations."""
         if self.stopped != "budget":
             return 0.0
-        busy = [*(one.proposal for one in self._running), *self._elsewhere]
+        busy = [*self._running.values(), *self._elsewhere]
         return self._total - self._search.spent - sum(one.cost for one in busy)
 
     def _start_evaluations(self) -> bool:
@@ -181,7 +180,7 @@ class Runner(Generic[T]):
                 break
             if proposal is not None:  # else another process has asked in between
                 try:
-                    self._running.append(self._pool.start(self._search.problem, proposal))
+                    self._running[self._pool.start(self._search.problem, proposal.leaf)] = proposal
                 except BaseException:
                     self._postpone(proposal)
                     raise
@@ -205,14 +204,14 @@ class Runner(Generic[T]):
 
     def _finish(self) -> None:
         """Take the evaluations that have ended; let the other leaves be asked for again."""
-        for one in self._running:
-            one.future.cancel()
+        for future, proposal in self._running.items():
+            future.cancel()
             if self._search.log.broken is not None:
                 continue  # the search must not know more than its log
-            if one.future.done() and breakdown(one.future) is None:
-                self._take(one, True)  # its cost has been paid
+            if future.done() and breakdown(future) is None:
+                self._take(proposal, future, True)  # its cost has been paid
             else:
-                self._postpone(one.proposal)
+                self._postpone(proposal)
         if self._search.log.broken is None:
             self._search.log.write("end", stopped=self.stopped)
 
@@ -257,8 +256,8 @@ def until(
     where = execution.get("executor"), execution.get("n_jobs"), execution.get("timeout")
     pool = make_pool(search.problem, *where, deterministic)
 
-    def take(ended: Running, closing: bool) -> Evaluation | None:
-        evaluation = tell_or_fail(search, ended, "skip" if closing else on_error)
+    def take(proposal: Proposal, future: "Future[Any]", closing: bool) -> Evaluation | None:
+        evaluation = tell_or_fail(search, proposal, future, "skip" if closing else on_error)
         wish = None if evaluation is None or callback is None or closing else callback(evaluation)
         # Only True itself: a function may return something by accident, such as a number of characters.
         if isinstance(wish, bool | np.bool_) and wish:
@@ -269,11 +268,13 @@ def until(
     return runner.steps(total, execution.get("lost_after"))
 
 
-def tell_or_fail(search: "Search", ended: Running, on_error: OnError) -> Evaluation | None:
+def tell_or_fail(
+    search: "Search", proposal: Proposal, future: "Future[Any]", on_error: OnError
+) -> Evaluation | None:
     """Tell the reward of an evaluation; ``None`` if it failed and failures do not count."""
-    proposal, leaf = ended.proposal, ended.proposal.leaf
+    leaf = proposal.leaf
     try:
-        found = ended.future.result()
+        found = future.result()
     except Exception as failed:
         error = failed
     else:

@@ -8,9 +8,9 @@ from typing import Any, Generic, TypeVar, cast
 
 import numpy as np
 
-from dagsearch.problem import Problem
+from dagsearch.problem import Problem, State
 from dagsearch.results import Proposal
-from dagsearch.run.pools import Pool, Running
+from dagsearch.run.pools import Pool
 from dagsearch.run.runner import Runner
 from dagsearch.run.stopping import Stop
 from dagsearch.search import Search
@@ -42,6 +42,7 @@ class BatchRun(Pool, Generic[T]):
             for event in log.database.events(log.name):
                 self.hear(event)
             log.listeners.append(self.hear)
+        self._batch: dict[Future[T], Any] = {}
         self._left = size - len(self.scored) % size  # a batch that was interrupted is completed
 
     @abstractmethod
@@ -73,27 +74,27 @@ class BatchRun(Pool, Generic[T]):
         self.search.data.offered += first
         return Runner(self.search, self, self.take, Stop()).steps(budget)
 
-    def take(self, ended: Running, ending: bool) -> T | None:
+    def take(self, proposal: Proposal, future: "Future[T]", ending: bool) -> T | None:
         """Tell the search a leaf's score; ``None`` if another process has taken it over, and was faster.
 
         A failure counts as the worst score so far, with the variance of all scores as its noise. If it is
         among the first two, it does not count.
         """
-        leaf, found = ended.proposal.leaf, ended.future.result()
+        leaf, found = proposal.leaf, future.result()
         self.search.log.catch_up()
         if leaf not in self.scored:
             note, (score, noise) = self.to_note(found), self.judged(found)
             rewards = [evaluation.reward for evaluation in self.search.history]
             if math.isfinite(score):
-                self.search.tell(ended.proposal, score, noise, note=note)
+                self.search.tell(proposal, score, noise, note=note)
             elif len(rewards) > 1:
-                self.search.tell(ended.proposal, min(rewards), float(np.var(rewards)) or None, note=note)
+                self.search.tell(proposal, min(rewards), float(np.var(rewards)) or None, note=note)
             else:
-                self.search.forget(ended.proposal, again=False, leaf=leaf, note=note)
+                self.search.forget(proposal, again=False, leaf=leaf, note=note)
         if leaf in self.scored:
             return None
         self.scored[leaf] = found
-        return cast(T, found)
+        return found
 
     # The pool -------------------------------------------------------------------------------------------
 
@@ -101,14 +102,18 @@ class BatchRun(Pool, Generic[T]):
         """Number of leaves in the batch."""
         return self._left
 
-    def start(self, problem: Problem, proposal: Proposal) -> Running:
+    def start(self, problem: Problem, leaf: State) -> "Future[T]":
         """Add a leaf to the batch."""
-        return Running(proposal, Future())
+        future = Future[T]()
+        self._batch[future] = leaf
+        return future
 
-    def finished(self, running: Sequence[Running], patience: float | None = None) -> list[Running]:
+    def finished(
+        self, running: Sequence["Future[T]"], patience: float | None = None
+    ) -> Sequence["Future[T]"]:
         """Score the batch."""
-        found = self.score([one.proposal.leaf for one in running])
-        for one, result in zip(running, found, strict=True):
-            one.future.set_result(result)
+        found = self.score([self._batch.pop(future) for future in running])
+        for future, one in zip(running, found, strict=True):
+            future.set_result(one)
         self._left = self._size
-        return list(running)
+        return running
