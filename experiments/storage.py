@@ -12,9 +12,6 @@ Times of ``long`` and ``pending`` are processor times of the one thread that sea
 """
 
 import argparse
-import json
-import os
-import platform
 import random
 import resource
 import statistics
@@ -33,7 +30,7 @@ import dagsearch as ds
 from dagsearch.run.runner import until
 from dagsearch.storage.database import database_of
 from experiments.gallery.indexes.server import embedded
-from experiments.harness.runner import commit
+from experiments.harness.runner import write_settings
 
 SEED = 0
 WEIGHTS = np.random.default_rng(SEED).normal(size=60)
@@ -226,14 +223,15 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("results/storage"))
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
-    about = {"seed": SEED, "cores": os.cpu_count(), "python": platform.python_version()}
-    about |= {"dagsearch": ds.__version__, "commit": commit(), "quick": options.quick}
     for name in options.names:
         with tempfile.TemporaryDirectory(dir=Path.cwd()) as folder:
-            found: dict[str, Any] = {name: MEASUREMENTS[name](options.quick, Path(folder)), **about}
-        written = json.dumps(found, indent=1)
-        (options.out / f"{name}.json").write_text(written + "\n")
-        print(written, flush=True)
+            found = MEASUREMENTS[name](options.quick, Path(folder))
+        print(
+            write_settings(
+                options.out, name, {"seed": SEED, name: found, "quick": options.quick}
+            ).read_text(),
+            flush=True,
+        )
 
 
 if __name__ == "__main__":

@@ -131,14 +131,14 @@ def _halving_rows(folder: Path, scores: dict[str, tuple[FloatArray, FloatArray]]
 
     By time, its fits on few rows count for what they take.
     """
-    rows = []
-    for end in {(row["task"], row["seed"]): row for row in read_halving(folder)}.values():
-        if end["task"] in scores:
-            folds, seconds = scores[end["task"]]
-            taken = int(end["fits"]) / FOLDS, len(folds) * float(end["seconds"]) / seconds.sum()
-            good = within_one_error(folds)[int(end["candidate"])]
+    rows = list[Row]()
+    for end in read_halving(folder):
+        if end.task in scores:
+            folds, seconds = scores[end.task]
+            taken = end.fits / FOLDS, len(folds) * end.seconds / seconds.sum()
+            good = within_one_error(folds)[end.candidate]
             rows += [
-                Row(method, end["task"], int(end["seed"]), len(folds), float(value) if good else np.inf)
+                Row(method, end.task, end.seed, len(folds), float(value) if good else np.inf)
                 for method, value in zip((HALVING, f"{HALVING}, by time"), taken, strict=True)
             ]
     return rows

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from sklearn.base import clone
 from sklearn.model_selection import ParameterGrid, cross_validate
 
 from dagsearch._internal.typing import FloatArray
 from experiments.benchmarks.grid_tasks import FOLDS, TASKS
-from experiments.harness.csv_files import read_csv, write_csv
-from experiments.harness.runner import run_tasks, write_settings
+from experiments.harness.runner import run_tasks, write_csv, write_settings
 
 _SCORES, _HALVING = "scores.csv.gz", "halving.csv.gz"
 # Candidates that a process scores at a time.
@@ -32,15 +32,16 @@ def fit_what_is_missing(folder: Path, names: Sequence[str], jobs: int, progress:
         chunks = [(name, start) for name in names for start in range(0, _size(name), _CHUNK)]
         heads = ["task", "candidate", "seconds", *(f"fold {fold}" for fold in range(FOLDS))]
         found = run_tasks(_scores, chunks, jobs, progress)
-        write_csv(folder / _SCORES, heads, [row for rows in found for row in rows])
+        write_csv(folder / _SCORES, pd.DataFrame([row for rows in found for row in rows], columns=heads))
         write_settings(folder, "scores", {"tasks": list(names)})
     if (folder / _HALVING).exists():
         return
     rows = list[list[Any]]()
     for seed, name in product(range(_SEEDS), names):
         rows += _halving(name, seed, jobs)
+        rows.sort(key=lambda row: (names.index(row[0]), row[1]))
         heads = ["task", "seed", "rows", "fits", "seconds", "candidate"]
-        write_csv(folder / _HALVING, heads, sorted(rows, key=lambda row: (names.index(row[0]), int(row[1]))))
+        write_csv(folder / _HALVING, pd.DataFrame(rows, columns=heads))
 
 
 def _size(name: str) -> int:
@@ -98,13 +99,15 @@ def _halving(name: str, seed: int, jobs: int) -> list[list[Any]]:
 
 def read_scores(folder: Path) -> dict[str, tuple[FloatArray, FloatArray]]:
     """Scores on folds, shape ``(candidates, folds)``, and seconds of every candidate, by task."""
-    rows: dict[str, list[list[float]]] = {}
-    for row in read_csv(folder / _SCORES):
-        numbers = [float(value) for head, value in row.items() if head not in ("task", "candidate")]
-        rows.setdefault(row["task"], []).append(numbers)
-    return {name: (np.array(found)[:, 1:], np.array(found)[:, 0]) for name, found in rows.items()}
+    scores = pd.read_csv(folder / _SCORES)
+    folds = scores.columns[scores.columns.str.startswith("fold")]
+    return {
+        str(name): (found[folds].to_numpy(), found["seconds"].to_numpy())
+        for name, found in scores.groupby("task", sort=False)
+    }
 
 
-def read_halving(folder: Path) -> list[dict[str, str]]:
-    """The rounds of successive halving that were run so far."""
-    return read_csv(folder / _HALVING) if (folder / _HALVING).exists() else []
+def read_halving(folder: Path) -> list[Any]:
+    """The last round of every run of successive halving."""
+    rounds = pd.read_csv(folder / _HALVING)
+    return list(rounds.groupby(["task", "seed"], sort=False).tail(1).itertuples())

@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from dagsearch._internal.typing import FloatArray, IntArray
 from experiments.general.problems import TASKS, Instance, Task
 from experiments.general.spaces import Places, Space
-from experiments.harness.csv_files import read_csv, write_csv
 from experiments.harness.peers import ascend
-from experiments.harness.runner import run_tasks
+from experiments.harness.runner import run_tasks, write_csv
 
 FILE = Path(__file__).with_name("optima.csv")
 ENUMERATED = 1 << 24
@@ -61,10 +61,8 @@ def scale_of(task: Task, number: int) -> Scale:
 def scales() -> dict[tuple[str, int], Scale]:
     """All of the file, by problem and instance; a relabelled problem has those of the original."""
     return {
-        (row["problem"], int(row["instance"])): Scale(
-            float(row["best"]), float(row["random"]), row["how"], tuple(map(int, row["point"].split()))
-        )
-        for row in read_csv(FILE)
+        (name, number): Scale(best, random, how, tuple(map(int, point.split())))
+        for name, number, best, random, how, point in pd.read_csv(FILE, dtype={"point": str}).to_numpy()
     }
 
 
@@ -122,12 +120,12 @@ def write(names: Sequence[str], jobs: int) -> None:
     done = run_tasks(compute, todo, jobs)
     found = {**(scales() if FILE.exists() else {}), **dict(zip(todo, done, strict=True))}
     order = [key for task in tasks for n in range(task.instances) if (key := (task.name, n)) in found]
-    cells = (
+    cells = [
         [*key, f"{best:.12g}", f"{random:.6g}", how, " ".join(map(str, point))]
         for key in order
         for best, random, how, point in [found[key]]
-    )
-    write_csv(FILE, ["problem", "instance", *Scale._fields], cells)
+    ]
+    write_csv(FILE, pd.DataFrame(cells, columns=["problem", "instance", *Scale._fields]))
 
 
 if __name__ == "__main__":

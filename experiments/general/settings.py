@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from dagsearch._internal.typing import FloatArray, IntArray
 from experiments.general.spaces import Condition, Places
-from experiments.harness.csv_files import read_csv, write_csv
-from experiments.harness.runner import run_tasks
+from experiments.harness.runner import run_tasks, write_csv
 
 FOLDER = Path(__file__).with_name("tables")
 Settings = Mapping[str, Any]
@@ -134,7 +134,7 @@ TABLES = {
 @cache
 def scores(name: str) -> FloatArray:
     """Score of every pipeline, in the order of ``Places.everything``."""
-    return np.array([float(row["score"]) for row in read_csv(FOLDER / f"{name}.csv.gz")])
+    return pd.read_csv(FOLDER / f"{name}.csv.gz")["score"].to_numpy()
 
 
 @cache
@@ -231,7 +231,7 @@ def write(names: Sequence[str], jobs: int) -> None:
     FOLDER.mkdir(exist_ok=True)
     for name in names:
         scores = run_tasks(fitted, [(name, made) for made in pipelines(name)], jobs)
-        write_csv(FOLDER / f"{name}.csv.gz", ["score"], ([f"{score:.6f}"] for score in scores))
+        write_csv(FOLDER / f"{name}.csv.gz", pd.DataFrame({"score": [f"{score:.6f}" for score in scores]}))
 
 
 if __name__ == "__main__":

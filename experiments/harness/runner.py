@@ -11,11 +11,11 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
+import pandas as pd
 from joblib import Parallel, delayed, parallel_config
 from tqdm import tqdm
 
 from dagsearch import __version__
-from experiments.harness.csv_files import read_csv, write_csv
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -72,8 +72,7 @@ class Outcome:
         """Compressed CSV, JSON, and every figure as PNG and PDF; returns the files' paths."""
         folder.mkdir(parents=True, exist_ok=True)
         written = [folder / f"{self.name}.csv.gz", folder / f"{self.name}.json"]
-        shortened = (row._replace(value=rounded(row.value)) for row in self.rows)
-        write_csv(written[0], Row._fields, shortened)
+        write_csv(written[0], pd.DataFrame(self.rows, columns=list(Row._fields)))
         write_settings(folder, self.name, self.settings)
         for name, figure in self.figures.items():
             for ending in ("png", "pdf"):
@@ -108,9 +107,16 @@ def commit() -> str:
         return "unknown"
 
 
-def rounded(value: float) -> float:
-    """A value as files have it: five digits, or all of a count."""
-    return value if value.is_integer() else float(f"{value:.5g}")
+def write_csv(path: Path, table: pd.DataFrame) -> None:
+    """Write a table, compressed if it is named ``.gz``: numbers with five digits, counts with all."""
+
+    def rounded(value: Any) -> str:
+        return str(value if value.is_integer() else float(f"{value:.5g}"))
+
+    packed: Any = {"method": "infer", "mtime": 0}  # the same bytes for the same rows
+    table.to_csv(
+        path, index=False, na_rep="nan", float_format=rounded, lineterminator="\n", compression=packed
+    )
 
 
 def versions() -> dict[str, str]:
@@ -146,7 +152,6 @@ def run_tasks(
 
 def read_rows(path: Path) -> list[Row]:
     """The rows of a ``.csv.gz`` file that :meth:`Outcome.write` wrote."""
-    return [
-        Row(row["method"], row["setting"], int(row["round"]), int(row["step"]), float(row["value"]))
-        for row in read_csv(path)
-    ]
+    texts: Any = {"method": str, "setting": str}
+    found = pd.read_csv(path, dtype=texts, keep_default_na=False, na_values={"value": ["nan"]})
+    return [Row(*row) for row in found.itertuples(index=False, name=None)]

@@ -1,7 +1,6 @@
 """Section 4.1: the synthetic DAG whose covariance is known."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,36 +16,17 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-@dataclass(frozen=True)
-class Settings:
-    """Size of the experiment."""
-
-    rounds: int = 100
-    steps: int = 300
-    betas: tuple[float, ...] = (0.01, 0.1, 1.0, 2.0**0.5, 10.0)
-
-
-QUICK = Settings(rounds=4, steps=40, betas=(0.1, 1.0))
-
-
 def run(quick: bool, jobs: int) -> Outcome:
     """Best reward so far, every method with every β on the same problems."""
-    settings = QUICK if quick else Settings()
-    tasks = [
-        (method, beta, number, settings.steps)
-        for method in SYNTHETIC
-        for number in range(settings.rounds)
-        for beta in settings.betas
-    ]
+    rounds, steps = (4, 40) if quick else (100, 300)
+    betas = (0.1, 1.0) if quick else (0.01, 0.1, 1.0, 2.0**0.5, 10.0)
+    tasks = [(m, beta, number, steps) for m in SYNTHETIC for number in range(rounds) for beta in betas]
     rows = run_rounds(one_round, tasks, jobs)
-    for number in range(settings.rounds):
+    for number in range(rounds):
         rows.append(Row("maximum", "", number, 0, Synthetic(seed=number).best_reward))
-    return Outcome(
-        "synthetic",
-        rows,
-        {"settings": asdict(settings), "noise": PRESETS["synthetic"]["noise"]},
-        {"synthetic": draw(rows)},
-    )
+    about = {"settings": {"rounds": rounds, "steps": steps, "betas": betas}}
+    about["noise"] = PRESETS["synthetic"]["noise"]
+    return Outcome("synthetic", rows, about, {"synthetic": draw(rows)})
 
 
 def one_round(

@@ -1,7 +1,6 @@
 """Section 4.2: Tic-Tac-Toe against a perfect player."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -19,28 +18,13 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-@dataclass(frozen=True)
-class Settings:
-    """Size of the experiment: ``repetitions`` of the mean over ``runs``."""
-
-    repetitions: int = 25
-    runs: int = 20
-    steps: int = 500
-
-
-QUICK = Settings(repetitions=2, runs=2, steps=60)
-
-
 def run(quick: bool, jobs: int) -> Outcome:
-    """Mean reward of the MAX player after every step."""
-    settings = QUICK if quick else Settings()
-    tasks = [
-        (method, number, settings.runs, settings.steps)
-        for method in TICTACTOE
-        for number in range(settings.repetitions)
-    ]
+    """Mean reward of the MAX player after every step: repetitions of the mean over some runs."""
+    repetitions, runs, steps = (2, 2, 60) if quick else (25, 20, 500)
+    tasks = [(method, number, runs, steps) for method in TICTACTOE for number in range(repetitions)]
     rows = run_rounds(one_repetition, tasks, jobs)
-    about = {"settings": asdict(settings), "softmax_noise": SOFTMAX_NOISE, **PRESETS["tictactoe"]}
+    settings = {"repetitions": repetitions, "runs": runs, "steps": steps}
+    about = {"settings": settings, "softmax_noise": SOFTMAX_NOISE, **PRESETS["tictactoe"]}
     return Outcome("tictactoe", rows, about, {"tictactoe": draw(rows)})
 
 

@@ -18,7 +18,7 @@ from dagsearch.selection.scoring import baseline_score, heldout_interval
 from experiments.benchmarks.selection import FOLDS, ranked_by_test, selected, split_of
 from experiments.benchmarks.selection_tables import Task
 from experiments.harness.markdown import aligned
-from experiments.harness.runner import run_tasks, write_settings
+from experiments.harness.runner import run_tasks, write_csv, write_settings
 from experiments.truth.measures import Line, line, table
 from experiments.truth.tables import CHOSEN_ON, TABLES
 
@@ -105,8 +105,7 @@ class Selections(NamedTuple):
         """Write the files; returns their paths."""
         written = [folder / "selection.csv.gz", folder / "inclusion.csv.gz"]
         for path, frame in zip(written, (self.cases, self.stated), strict=True):
-            packed = {"method": "gzip", "mtime": 0}
-            frame.to_csv(path, index=False, float_format="%.5g", lineterminator="\n", compression=packed)
+            write_csv(path, frame)
         return [*written, write_settings(folder, "selection", self.about)]
 
 

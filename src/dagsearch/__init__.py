@@ -8,6 +8,7 @@
 
 import importlib as _importlib
 from collections.abc import Callable as _Callable
+from operator import attrgetter as _attrgetter
 from typing import TYPE_CHECKING, Any
 
 from dagsearch import baselines, covariances, errors, games, posterior, problems, proposers, testing
@@ -45,13 +46,11 @@ if TYPE_CHECKING:
 
 def _late(module: str, name: str) -> _Callable[..., Any]:
     """A function whose module is imported when it is first called."""
-    return lambda *arguments, **keywords: getattr(_importlib.import_module(module), name)(
-        *arguments, **keywords
-    )
+    return lambda *arguments: _attrgetter(name)(_importlib.import_module(module))(*arguments)
 
 
 _wiring.steps, _wiring.attach, _wiring.resume = _steps, _attach, _resume
-_wiring.report = _late("dagsearch.report.report", "report_of")
+_wiring.report = _late("dagsearch.report.report", "Report.of_result")
 _wiring.plot = _late("dagsearch.report.plots", "plotted")
 _wiring.rows = _late("dagsearch.report.frames", "rows_of")
 _wiring.frame = _late("dagsearch.report.frames", "frame_of")

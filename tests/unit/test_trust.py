@@ -25,7 +25,8 @@ from dagsearch.selection.estimate import (
     simpler_than,
     standard_error,
 )
-from dagsearch.selection.rankings import first_subsets, ranked
+from dagsearch.selection.plan import plan_of
+from dagsearch.selection.rankings import ranked, suggestions
 from dagsearch.selection.run import SelectionRun
 from dagsearch.selection.scoring import Scored, SubsetScorer, heldout_interval, score_bounds, score_interval
 from dagsearch.sklearn import DAGSearchSelector
@@ -85,15 +86,15 @@ def test_the_first_subset_is_what_a_test_of_each_column_would_choose():
     ],
 )
 def test_first_subsets_can_be_chosen_and_differ(problem):
-    found = first_subsets(ranked(X, Y, False), problem, 100)
+    found = suggestions(ranked(X, Y, False), problem)
     assert len(found) == len(set(found)) >= 1
     for subset in found:
         problem.problem.path_to(subset)  # raises otherwise
 
 
 def test_a_small_budget_leaves_room_for_the_search():
-    problem = ColumnSubsets(12, 3, 3, [[column] for column in range(12)])
-    assert len(first_subsets(ranked(X, Y, False), problem, 10)) <= 3
+    fitted = selector(n_features_to_select="auto", budget=7)
+    assert len(plan_of(fitted, X, Y, {}).first) == 2  # not one of each of four sizes
 
 
 def test_the_search_is_not_worse_than_a_ranking_in_a_wide_table():

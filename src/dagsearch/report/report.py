@@ -71,11 +71,6 @@ class Report:
         return f"Report({'; '.join(view['sentence'] for view in self._views)})"
 
 
-def report_of(result: Result) -> Report:
-    """The report of a result."""
-    return Report.of_result(result)
-
-
 class _Run:
     """A run on a live page."""
 

@@ -23,11 +23,14 @@ from dagsearch.selection.arguments import (
 from dagsearch.selection.columns import ColumnSubsets
 from dagsearch.selection.estimate import Suggest
 from dagsearch.selection.identity import identity_of
-from dagsearch.selection.rankings import first_subsets, ranked, rows_that_count, suggestions
+from dagsearch.selection.rankings import ranked, rows_that_count, suggestions
 from dagsearch.selection.scoring import SubsetScorer
 
 if TYPE_CHECKING:
     from dagsearch.selection.selector import DAGSearchSelector
+
+# Largest part of the budget for first subsets.
+_PART = 0.3
 
 
 class Plan(NamedTuple):
@@ -79,7 +82,7 @@ def plan_of(selector: "DAGSearchSelector", data: Any, target: Any, params: Mappi
         SubsetScorer(clone(estimator), scoring, data, target, splits, fitting, judging, selector._silent),
         subset_covariance(data, relevance, problem),
         suggest,
-        [] if relevance is None else first_subsets(relevance, problem, budget),
+        [] if relevance is None else suggestions(relevance, problem)[: max(1, int(_PART * budget))],
         budget,
         None if selector.storage is None else identity_of(data, *depends_on),
     )

@@ -19,8 +19,8 @@ from dagsearch.selection.columns import ColumnSubsets
 
 # Number of columns that are tested at a time.
 _BLOCK = 1000
-# Largest part of the budget for first subsets, and largest number of sizes that are tried.
-_PART, _MOST_SIZES = 0.3, 4
+# Largest number of sizes that are tried.
+_MOST_SIZES = 4
 
 
 def rows_that_count(rows: int, fit_params: Mapping[str, Any]) -> IntArray:
@@ -134,8 +134,3 @@ def suggestions(relevance: FloatArray, problem: ColumnSubsets) -> list[Subset]:
     spread = np.geomspace(least, allowed[-1], min(_MOST_SIZES, allowed[-1] - least + 1))
     sizes = sorted({round(float(size)) for size in spread}, reverse=True)
     return [frozenset(choices[:size]) for size in sizes]
-
-
-def first_subsets(relevance: FloatArray, problem: ColumnSubsets, budget: int) -> list[Subset]:
-    """The suggestions; a third of the budget at most."""
-    return suggestions(relevance, problem)[: max(1, int(_PART * budget))]
