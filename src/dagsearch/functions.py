@@ -171,7 +171,21 @@ def search(
     )
     check_execution(execution)
     given = checked_given(problem, known, start)
-    run = _search_of(problem, budget, covariance, noisy, seed, storage, name)
+    where: dict[str, Any] = {"storage": storage, "name": name}
+    own: dict[str, Any] = {} if covariance is None else {"covariance": covariance}
+    if has_costly_steps(problem):
+        if covariance is not None:
+            raise ValueError(
+                "covariance does not apply to costly steps: steps with equal actions are similar"
+            )
+        if noisy:
+            raise ValueError("noisy does not apply to costly steps: every step is taken once")
+        run: Search | StepSearch = StepSearch(cast(StepProblem, problem), seed=seed, **where)
+    elif storage is not None and has_begun(storage, name):  # perhaps with another budget
+        run = Search.resume(storage, cast(Problem, problem), name=name, noisy=noisy, **own)
+    else:
+        own["initial"] = default_initial(budget)
+        run = Search.default(cast(Problem, problem), noisy=noisy, seed=seed, **own, **where)
     sign = -1 if is_minimized(problem) else 1
     try:
         give(cast(Search, run), given)
@@ -193,31 +207,6 @@ def search(
         raise interrupted from error
     finally:
         run.close()
-
-
-def _search_of(
-    problem: Any,
-    budget: int,
-    covariance: Covariance | None,
-    noisy: bool,
-    seed: Seed,
-    storage: str | PathLike[str] | None,
-    name: str | None,
-) -> Search | StepSearch:
-    """A new search, or that of an existing run."""
-    if has_costly_steps(problem):
-        if covariance is not None:
-            raise ValueError(
-                "covariance does not apply to costly steps: steps with equal actions are similar"
-            )
-        if noisy:
-            raise ValueError("noisy does not apply to costly steps: every step is taken once")
-        return StepSearch(problem, seed=seed, storage=storage, name=name)
-    own: dict[str, Any] = {} if covariance is None else {"covariance": covariance}
-    if storage is not None and has_begun(storage, name):  # perhaps with another budget
-        return Search.resume(storage, problem, name=name, noisy=noisy, **own)
-    own |= {"initial": default_initial(budget), "storage": storage, "name": name}
-    return Search.default(problem, noisy=noisy, seed=seed, **own)
 
 
 @_hinting

@@ -121,11 +121,7 @@ def _options(space: Space) -> int:
 
 
 def natural_covariance(space: Space) -> Covariance:
-    """The covariance of :func:`dagsearch.search`, bound to the problem.
-
-    The declared one; else ``SetKernel`` for subsets of fixed size, ``Views`` where states have codes, and the
-    overlap of items elsewhere.
-    """
+    """The covariance of :func:`dagsearch.search`, which documents it, bound to the problem."""
     if space.covariance is not None:
         return as_covariance(space.covariance).bind(space)
     if space.coding is None:

@@ -72,12 +72,8 @@ class Search(Session[Proposal]):
         been evaluated.
     seed : int, numpy Generator or None
         Source of all randomness: proposal number i draws from ``numpy.random.default_rng([seed, i])``.
-    storage : path or URL, optional
-        Database that logs every event: the path of an SQLite file, or ``postgresql://…``. If it has the run
-        already, this search continues it, also while other processes do. ``docs/runs.md`` says what is
-        promised.
-    name : str, optional
-        Name of the run in the database; by default the database has one run.
+    storage, name : optional
+        Where every event is logged, as for :func:`dagsearch.search`. ``docs/runs.md`` says what is promised.
     """
 
     @one_thread

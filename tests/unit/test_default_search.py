@@ -120,13 +120,15 @@ def test_the_best_swaps_are_those_with_the_best_means():
         assert found == set([leaf for leaf in ranked if leaf not in known_leaves][:24])
 
 
-def test_climbs_leave_out_the_swaps_that_are_known():
+def test_climbs_leave_out_the_swaps_that_are_known(monkeypatch):
     """All swaps are closed one by one, more than a step rates: those that are closed must take no place."""
     problem = ds.problems.Subsets(40, 3, reward=lambda chosen: float(sum(chosen)))
     search = known(problem, 8)
     best = search.incumbent().leaf
     swaps = [(best - {out}) | {into} for out in best for into in range(40) if into not in best]
-    climb = Climb(starts=1, explorers=0, depth=1)
+    monkeypatch.setattr("dagsearch.proposers.climb._STARTS", 1)
+    monkeypatch.setattr("dagsearch.proposers.climb._DEPTH", 1)
+    climb = Climb(explorers=0)
     closed = {leaf for leaf in swaps if search.index.is_closed(leaf)}
     while len(closed) < len(swaps):
         found = climb.propose(search._view, np.random.default_rng(0))
@@ -138,7 +140,7 @@ def test_climbs_leave_out_the_swaps_that_are_known():
     assert climb.propose(search._view, np.random.default_rng(0)) is None
 
 
-@pytest.mark.parametrize("proposer", [Climb(), Climb(2, 2, 1), Nearby(), Random()])
+@pytest.mark.parametrize("proposer", [Climb(), Climb(2), Nearby(), Random()])
 @pytest.mark.parametrize("problem", [Word(), Bag(), ds.problems.Subsets(7, 3, reward=sum)])
 def test_proposers_give_an_open_leaf_and_its_path(proposer, problem):
     search, proposed = known(problem), 0

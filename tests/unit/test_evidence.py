@@ -146,10 +146,8 @@ def test_of_very_many_leaves_some_are_learnt_from(monkeypatch):
 def test_times_are_geometric():
     times = [3]
     while times[-1] < 41:
-        times.append(Evidence(growth=1.5).next_after(times[-1]))
+        times.append(Evidence().next_after(times[-1]))
     assert times == [3, 5, 8, 12, 18, 27, 41]
-    with pytest.raises(ValueError, match="growth"):
-        Evidence(growth=1.0)
 
 
 @pytest.mark.parametrize("model", [WeightScores, FunctionScores])

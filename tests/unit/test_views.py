@@ -356,7 +356,7 @@ def test_leaves_are_found_by_codes_whatever_the_covariance(problem, covariance):
     assert all(isinstance(proposer, Climb) for proposer in search.portfolio.proposers)
     assert isinstance(search.portfolio.local, Nearby)
     search.run(8)
-    for proposer in (Climb(), Climb(2, 2, 1), Nearby()):
+    for proposer in (Climb(), Climb(2), Nearby()):
         proposal = proposer.propose(search._view, np.random.default_rng(0))
         assert search.space.replayed(proposal.actions) == proposal.leaf
         assert not search.index.is_closed(proposal.leaf)

@@ -77,12 +77,7 @@ def random_search(problem: Problem, *, standardize: int = 0, seed: Seed = None, 
 
 
 def uct_rave(
-    problem: Problem,
-    *,
-    c1: float = 1e-4,
-    c2: float = 1e4,
-    c3: float = 1e4,
-    seed: Seed = None,
+    problem: Problem, *, c1: float = 1e-4, c2: float = 1e4, c3: float = 1e4, seed: Seed = None
 ) -> Search:
     """UCT-RAVE for feature selection, as in appendix B.2 of the paper, on the DAG of subsets.
 
@@ -137,14 +132,7 @@ def grave(
     return Search(problem, scores=NoScores(), proposers=descent, backup=backup, seed=seed)
 
 
-def probabilistic_tree(
-    problem: Problem,
-    *,
-    c: float,
-    root_variance: float | None = None,
-    seed: Seed = None,
-    **settings: Any,
-) -> Search:
+def probabilistic_tree(problem: Problem, *, c: float, seed: Seed = None, **settings: Any) -> Search:
     """Probabilistic tree search (Hennig, Stern and Graepel 2010).
 
     The paper's method on the tree, where the covariance is that of a Brownian walk along every path
@@ -155,11 +143,9 @@ def probabilistic_tree(
     problem : Problem
         What to search; it is searched as a tree, see :func:`dagsearch.as_tree`.
     c : float
-        Variance of a step.
-    root_variance : float, optional
-        Prior variance of the root's score; by default the variance of a step.
+        Variance of a step, and of the root's score.
     seed, **settings
         As in :meth:`dagsearch.Search.paper`, including the prior on inner values.
     """
-    covariance = SharedPath(step=c, root=c if root_variance is None else root_variance)
+    covariance = SharedPath(step=c, root=c)
     return Search.paper(as_tree(problem), covariance=covariance, seed=seed, **settings)

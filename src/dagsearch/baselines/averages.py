@@ -63,20 +63,16 @@ class Averages(Backup):
         graph = explored.graph
         self.reserve(len(graph))
         for episode in episodes:
-            nodes = np.array(episode.path, dtype=np.int64)
-            self._credit(nodes, episode.reward)
+            nodes, reward = np.array(episode.path, dtype=np.int64), episode.reward
+            self.count[nodes] += 1.0  # Welford's method
+            before = reward - self.mean[nodes]
+            self.mean[nodes] += before / self.count[nodes]
+            self._squares[nodes] += before * (reward - self.mean[nodes])
             graph.v_mean[nodes] = self.mean[nodes]
             graph.v_var[nodes] = self._squares[nodes] / self.count[nodes] ** 2
 
     def back_up(self, explored: Explored) -> None:
         """Do nothing: rewards have changed the values already."""
-
-    def _credit(self, nodes: IntArray, reward: float) -> None:
-        """Update the statistics of different nodes with a reward (Welford's method)."""
-        self.count[nodes] += 1.0
-        before = reward - self.mean[nodes]
-        self.mean[nodes] += before / self.count[nodes]
-        self._squares[nodes] += before * (reward - self.mean[nodes])
 
     def reserve(self, nodes: int) -> None:
         """Make room for this number of nodes; the last entry stays 0, for options that are not in the DAG."""

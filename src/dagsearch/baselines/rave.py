@@ -22,6 +22,7 @@ of an item that no observed leaf contains is the mean of all rewards.
 import math
 from collections import defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
+from itertools import chain
 
 import numpy as np
 
@@ -55,12 +56,6 @@ class _ItemRewards:
     def counts_and_sums(self, items: Sequence[Hashable]) -> tuple[FloatArray, FloatArray]:
         table = np.array([self._totals.get(item, _NOTHING) for item in items])
         return table[:, 0], table[:, 1]
-
-
-def _only(added: Collection[Hashable]) -> Hashable:
-    if len(added) != 1:
-        raise ProblemError(f"UCT-RAVE needs actions that add exactly one item, but one adds {list(added)!r}")
-    return next(iter(added))
 
 
 class RaveAverages(Averages):
@@ -130,7 +125,12 @@ class Rave(Policy):
         """(1−β) l-RAVE + β g-RAVE of every option's item."""
         averages, made = self._averages, options.made
         actions = [made.actions[action] for action in options.actions.tolist()]
-        items = [_only(added) for added in self._added_items(made.parent, actions)]
+        added = self._added_items(made.parent, actions)
+        if several := [list(items) for items in added if len(items) != 1]:
+            raise ProblemError(
+                f"UCT-RAVE needs actions that add exactly one item, but one adds {several[0]!r}"
+            )
+        items = list(chain.from_iterable(added))
         seen, total = averages.overall.counts_and_sums(items)
         overall = np.where(seen > 0.0, total / np.maximum(seen, 1.0), averages.mean[options.explored.root])
         seen, total = averages.at[options.node].counts_and_sums(items)

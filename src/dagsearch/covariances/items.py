@@ -11,6 +11,8 @@ from dagsearch.errors import CovarianceError
 
 # Default length, in median distances between nearest neighbours.
 _SPACINGS = 1.5
+# Share of a relevant item's variance that no other item has, however alike, so that no matrix is singular.
+_OWN = 0.1
 
 
 class BetweenItems(Learnt, ABC):
@@ -89,7 +91,7 @@ class Relevance(BetweenItems):
 
     With r the relevance, R the likeness and dᵢ² = flat + rᵢ, the matrix is dᵢ (Rᵢⱼ + trend) dⱼ. An item with
     a small d hardly changes the reward, whatever the rest of the subset; ``trend`` is the variance of what
-    relevant items have in common: if one improves the reward, others do, too.
+    relevant items have in common: if one improves the reward, others do, too. It is learnt.
 
     Parameters
     ----------
@@ -99,28 +101,15 @@ class Relevance(BetweenItems):
         How alike items are, with ones on the diagonal; by default an item is like itself only.
     flat : float
         Squared weight of an item without relevance. Learnt.
-    trend : float
-        Variance of the effect that all items share in proportion to d. Learnt.
-    own : float
-        Part of an item's variance that it shares with no other item, however alike: the matrix is then never
-        singular.
 
     Examples
     --------
-    >>> Relevance([1.0, 0.0], flat=0.04, trend=1.0).matrix().round(2)
+    >>> Relevance([1.0, 0.0], flat=0.04).matrix().round(2)
     array([[2.08, 0.2 ],
            [0.2 , 0.08]])
     """
 
-    def __init__(
-        self,
-        relevance: ArrayLike,
-        likeness: ArrayLike | None = None,
-        *,
-        flat: float = 0.03,
-        trend: float = 1.0,
-        own: float = 0.1,
-    ) -> None:
+    def __init__(self, relevance: ArrayLike, likeness: ArrayLike | None = None, flat: float = 0.03) -> None:
         self._relevance = np.asarray(relevance, dtype=np.float64)
         if self._relevance.ndim != 1 or not np.all((self._relevance >= 0.0) & (self._relevance <= 1.0)):
             raise CovarianceError(f"relevance must be numbers from 0 to 1, one per item, got {relevance!r}")
@@ -128,9 +117,9 @@ class Relevance(BetweenItems):
         alike = np.eye(count) if likeness is None else GivenMatrix(likeness, own=0.0).matrix()
         if alike.shape != (count, count):
             raise CovarianceError(f"likeness must have {count} rows, one per item, got shape {alike.shape}")
-        self._alike = (1.0 - own) * alike
-        self._alike[np.diag_indices(count)] += own
-        self.flat, self.trend = checked_positive("flat", flat), checked_positive("trend", trend)
+        self._alike = (1.0 - _OWN) * alike
+        self._alike[np.diag_indices(count)] += _OWN
+        self.flat, self.trend = checked_positive("flat", flat), 1.0
         self._learn(flat=("weight of irrelevant items", 1.0), trend=("trend of relevance", 1.0))
 
     def matrix(self) -> FloatArray:

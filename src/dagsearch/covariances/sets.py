@@ -144,13 +144,6 @@ class SetKernel(Covariance):
         towards = scale * (matrix @ self._center)
         return changed(self, _parts=parts, _matrix_between=matrix, _scale=scale, _towards=towards)
 
-    def _smooth(self, rows: Rows) -> FloatArray:
-        """K(x − x̄) of each row."""
-        matrix, used = self._matrix_between, _used(rows)
-        if matrix is None:
-            return np.asarray(self._scale * (rows - self._center))
-        return np.asarray(self._scale * (rows[:, used] @ matrix[used]) - self._towards)
-
     # Covariances -----------------------------------------------------------------------------------
 
     def variances(self, rows: Rows) -> FloatArray:
@@ -165,7 +158,11 @@ class SetKernel(Covariance):
 
         These are (x − x̄)ᵀK(x − x̄), x̄ᵀK(x − x̄) and the largest exponent.
         """
-        smooth = self._smooth(rows)
+        matrix, used = self._matrix_between, _used(rows)
+        if matrix is None:
+            smooth = self._scale * (rows - self._center)
+        else:
+            smooth = self._scale * (rows[:, used] @ matrix[used]) - self._towards
         exponents = smooth / (2.0 * self.length**2)
         largest = np.maximum.reduce(np.abs(exponents), axis=1, initial=0.0)
         norms = np.einsum("ij,ij->i", smooth, rows - self._center)

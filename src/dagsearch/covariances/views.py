@@ -26,7 +26,7 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from dagsearch._internal.typing import BoolArray, FloatArray, IntArray
+from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.covariances.base import Covariance, Gradient
 from dagsearch.covariances.counts import OrderViews, PlaceViews
 from dagsearch.covariances.parameters import Hyperparameter, checked_positive
@@ -148,17 +148,15 @@ class Views(Covariance):
         return self._bound.rows(codes)
 
     @cached_property
-    def _wanted(self) -> BoolArray:
-        """Which views explain something."""
+    def _weights(self) -> FloatArray:
+        """Weights of inner products and of distances in each view, shape ``(2, views)``.
+
+        They are 0 where a view explains nothing.
+        """
         wanted = self.linear > _NEGLIGIBLE * (self.linear.max() + self.nonlinear)
         if self.nonlinear > _NEGLIGIBLE * self.linear.max():
             wanted |= self.decay > _NEGLIGIBLE * self.decay.max()
-        return np.asarray(wanted)
-
-    @cached_property
-    def _weights(self) -> FloatArray:
-        """Weights of inner products and of distances in each view, shape ``(2, views)``."""
-        return np.asarray(self._wanted * self._bound.squares * [self.linear, self.decay])
+        return np.asarray(wanted * self._bound.squares * [self.linear, self.decay])
 
     def variances(self, rows: Rows) -> FloatArray:
         return self._variances(self._views.norms(rows, self.relevance))

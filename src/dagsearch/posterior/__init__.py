@@ -10,13 +10,7 @@ from dagsearch.posterior.base import JointScores, Scores
 from dagsearch.posterior.function import FunctionScores
 from dagsearch.posterior.weights import WeightScores
 
-__all__ = [
-    "FunctionScores",
-    "JointScores",
-    "Scores",
-    "WeightScores",
-    "scores_for",
-]
+__all__ = ["FunctionScores", "JointScores", "Scores", "WeightScores", "scores_for"]
 
 
 # Number of features from which weights, of which there is a matrix, cost more than functions.

@@ -14,15 +14,14 @@ they were found: hyperparameters are then known well enough, and a choice by rew
 import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
 
 from dagsearch._internal import linalg
-from dagsearch._internal.checks import check, is_finite
 from dagsearch._internal.deadline import Deadline, OutOfTime
+from dagsearch._internal.parts import Configured
 from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.covariances import Covariance, Hyperparameter
 from dagsearch.covariances.rows import Rows
@@ -32,6 +31,8 @@ from dagsearch.posterior.base import evenly
 _MOST = 1000
 FEWEST = 2
 """Number of distinct leaves below which there is nothing to learn from."""
+# Factor between the numbers of rewards at which hyperparameters are learnt, and number of random starts.
+_GROWTH, _RESTARTS = 1.5, 2
 # A hyperparameter stays within this many prior deviations of its median.
 _REACH = 5.0
 
@@ -51,31 +52,19 @@ class Observations(NamedTuple):
     """Sum of squared deviations of rewards from their leaf's mean, over leaves whose noise is not known."""
 
 
-@dataclass(frozen=True)
-class Evidence:
+class Evidence(Configured):
     """Learns a covariance's hyperparameters and the noise, at geometrically spaced numbers of rewards.
 
-    Parameters
-    ----------
-    growth : float
-        Factor between the numbers of rewards at which hyperparameters are learnt. They are learnt again
-        whenever there are half as many rewards again, with the default, so that the total cost is a small
-        multiple of the last cost.
-    restarts : int
-        Number of random starting points, drawn from the prior, in addition to the current values. They are
-        used the first time only; later, optimisation starts from the previous result.
+    They are learnt again whenever there are half as many rewards again, so that the total cost is a small
+    multiple of the last cost. The first time, optimisation also starts from points that are drawn from the
+    prior; later, only from the previous result.
     """
 
-    growth: float = 1.5
-    restarts: int = 2
     requires_joint = True
-
-    def __post_init__(self) -> None:
-        check(is_finite(self.growth) and self.growth > 1.0, "growth", "larger than 1", self.growth)
 
     def next_after(self, rewards: int) -> int:
         """The number of rewards at which to learn again after learning at this number."""
-        return math.ceil(self.growth * rewards)
+        return math.ceil(_GROWTH * rewards)
 
     def maximise(
         self,
@@ -93,7 +82,7 @@ class Evidence:
             return posterior.covariance, posterior.noise.value
         starts = [posterior.now]
         if first:
-            draws = [rng.standard_normal(len(posterior.now)) for _ in range(self.restarts)]
+            draws = [rng.standard_normal(len(posterior.now)) for _ in range(_RESTARTS)]
             starts += [posterior.medians + posterior.deviations * draw for draw in draws]
         return posterior.model(_smallest(posterior, starts, deadline))
 

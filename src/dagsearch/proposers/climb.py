@@ -20,6 +20,8 @@ from dagsearch.results import Proposal
 from dagsearch.space import Coding
 from dagsearch.space.moves import Moves, Points
 
+# Number of good leaves that a climb starts from, and the most changes from a start.
+_STARTS, _DEPTH = 2, 4
 # Number of leaves at a time whose variance is computed: those with the best means.
 _CLOSER = 64
 # Most neighbours that are compared in one step; of more, a random part.
@@ -29,24 +31,20 @@ _MOST_CHECKED = 32
 
 
 class Climb(Configured):
-    """Climbs the expected improvement from several leaves, one change at a time.
+    """Climbs the expected improvement from two good leaves and some others, a few changes from each.
 
     A change may be at any place, whenever that was decided (:mod:`dagsearch.space.moves`).
 
     Parameters
     ----------
-    starts : int
-        Number of good leaves to start from.
     explorers : int
         Number of evaluated leaves to start from that are chosen at random.
-    depth : int
-        Maximum number of changes from a start.
     """
 
     requires_joint = True
 
-    def __init__(self, starts: int = 2, explorers: int = 1, depth: int = 4) -> None:
-        self.starts, self.explorers, self.depth = int(starts), int(explorers), int(depth)
+    def __init__(self, explorers: int = 1) -> None:
+        self.explorers = int(explorers)
         self._known = _KnownCodes()
 
     def propose(self, view: View, rng: np.random.Generator) -> Proposal | None:
@@ -60,7 +58,7 @@ class Climb(Configured):
         if every is not None and coding is not None and coding.layout.kind == "places":
             return landscape.best_leaf(zip(landscape.rate_open([every])[0].tolist(), every, strict=True))
         others = rng.choice(len(reached), min(self.explorers, len(reached)), replace=False)
-        chosen = [*good[: self.starts], *map(reached.__getitem__, others)]
+        chosen = [*good[:_STARTS], *map(reached.__getitem__, others)]
         starts = landscape.moves.points([(one.leaf, one.actions or ()) for one in chosen])
         return landscape.best_leaf(self._climb(landscape, starts, rng))
 
@@ -70,7 +68,7 @@ class Climb(Configured):
         """All open points that were worth a step, with their ratings; the paths are followed side by side."""
         reached = list(zip(landscape.rate(starts).tolist(), starts, strict=True))
         met = [one for one, closed in zip(reached, landscape.closed(starts), strict=True) if not closed]
-        for _ in range(self.depth):
+        for _ in range(_DEPTH):
             landscape.index.deadline.check()
             around = [landscape.around(point, rng) for _, point in reached]
             higher = []

@@ -135,10 +135,7 @@ def pair_maximum(
     if weight2 == 0.0:
         return u1, spread1
     gap = u2 - u1
-    return (
-        u1 + weight2 * gap,
-        weight1 * spread1 + weight2 * spread2 + weight1 * weight2 * gap * gap,
-    )
+    return u1 + weight2 * gap, weight1 * spread1 + weight2 * spread2 + weight1 * weight2 * gap * gap
 
 
 # With means this many deviations apart, the smaller variable does not change the last digit of the moments.
