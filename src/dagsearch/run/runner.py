@@ -238,7 +238,6 @@ def steps(
     search: "Search", budget: int, stop: Stop | None = None, **execution: Unpack[Execution]
 ) -> Iterator[Evaluation]:
     """What :meth:`dagsearch.Search.steps` returns."""
-    check_execution(execution)
     return until(search, min(search.spent + checked_budget(budget), LARGEST_WHOLE), stop, **execution)
 
 
@@ -246,15 +245,15 @@ def until(
     search: "Search", total: float, stop: Stop | None = None, **execution: Unpack[Execution]
 ) -> Iterator[Evaluation]:
     """Evaluate leaves by the problem's ``reward`` until the evaluations have taken ``total`` in all."""
-    on_error, callback = checked_on_error(execution.get("on_error", "raise")), execution.get("callback")
+    check_execution(execution)
+    on_error, callback = execution.get("on_error", "raise"), execution.get("callback")
     if has_costly_steps(search.problem):
         if not isinstance(on_error, str):
             raise ValueError("on_error must be 'raise' or 'skip': a failed step has no reward")
         if stop is not None and stop.tolerance is not None:
             raise ValueError("tolerance does not apply to costly steps, for which there is no forecast")
-    deterministic = checked_flag("deterministic", execution.get("deterministic", False))
     where = execution.get("executor"), execution.get("n_jobs"), execution.get("timeout")
-    pool = make_pool(search.problem, *where, deterministic)
+    pool = make_pool(search.problem, *where, bool(execution.get("deterministic", False)))
 
     def take(proposal: Proposal, future: "Future[Any]", closing: bool) -> Evaluation | None:
         evaluation = tell_or_fail(search, proposal, future, "skip" if closing else on_error)
@@ -325,6 +324,11 @@ def check_execution(execution: Execution) -> None:
     check_names(execution, Execution.__annotations__)
     lost_after = execution.get("lost_after", 1.0)
     check(is_positive(lost_after), "lost_after", "a positive number of seconds", lost_after)
+    on_error = execution.get("on_error", "raise")
+    is_word = isinstance(on_error, str) and on_error in ("raise", "skip")
+    sound = is_word or (is_finite(on_error) and abs(float(on_error)) <= LARGEST_REWARD)
+    check(sound, "on_error", f"'raise', 'skip' or a reward of size {LARGEST_REWARD:g} or less", on_error)
+    checked_flag("deterministic", execution.get("deterministic", False))
     checked_callback(execution.get("callback"))
 
 
@@ -333,15 +337,6 @@ def checked_callback(callback: Callback | None) -> Callback | None:
     sound = callback is None or (callable(callback) and takes(callback, 1))
     check(sound, "callback", "a function of one argument, an Evaluation", callback)
     return callback
-
-
-def checked_on_error(on_error: OnError) -> OnError:
-    """``on_error``; raises unless it is ``"raise"``, ``"skip"`` or a valid reward."""
-    if isinstance(on_error, str) and on_error in ("raise", "skip"):
-        return on_error
-    sound = is_finite(on_error) and abs(float(on_error)) <= LARGEST_REWARD
-    check(sound, "on_error", f"'raise', 'skip' or a reward of size {LARGEST_REWARD:g} or less", on_error)
-    return float(on_error)
 
 
 def log_if_poor(result: Result) -> Result:

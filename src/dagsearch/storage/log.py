@@ -19,6 +19,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -165,9 +166,8 @@ class RunLog(Log):
         if self.broken is not None:
             raise StorageError(self.broken)
         events = self.database.events(self.name, self._seen)  # a long run is not held in memory
-        event = next(events, None)
-        while event is not None:
-            follower = next(events, None)
+        for event, follower in pairwise(chain(events, [None])):
+            assert event is not None, "only the last one has no follower"
             self._seen, self._known = event.number, max(self._known, event.number)
             try:
                 self._take(event, follower)
@@ -181,7 +181,6 @@ class RunLog(Log):
                 ) from error
             finally:
                 self._repeated = self.learnt = None
-            event = follower
 
     def _take(self, event: Event, follower: Event | None) -> None:
         """Let the search repeat an event, unless it is its own, or what was learnt from the one before."""
