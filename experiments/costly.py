@@ -11,8 +11,10 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 
 import dagsearch as ds
+from experiments.harness.evaluations import BudgetSpent
 from experiments.harness.markdown import aligned, table
 from experiments.harness.runner import Outcome, Row, run_rounds
 
@@ -247,10 +249,6 @@ LATER = (1, 2, 4, 8)
 # Methods ---------------------------------------------------------------------------------------------
 
 
-class Spent(Exception):
-    """The run has taken all its steps."""
-
-
 class Steps:
     """A problem whose steps are counted; one that was taken before is looked up."""
 
@@ -271,7 +269,7 @@ class Steps:
         """The state after a step, the gains until then, and what stopping there earns, −∞ if one cannot."""
         new = (state, action) not in self._known
         if new and len(self.best) == self.budget:
-            raise Spent
+            raise BudgetSpent
         if new:
             self._known[state, action] = self.problem.expand(state, action)
         step = self._known[state, action]
@@ -377,7 +375,7 @@ def one_run(method: str, kind: str, seed: int, most: int) -> list[Row]:
     """
     greedy = KINDS[kind].greedy
     steps = Steps(KINDS[kind].make(seed), most * greedy)
-    with suppress(Spent):
+    with suppress(BudgetSpent):
         METHODS[method](steps, np.random.default_rng([seed, list(METHODS).index(method)]))
     marks = [factor * greedy for factor in LATER if factor <= most]
     found = [steps.best[min(mark, len(steps.best)) - 1] for mark in marks]
@@ -390,20 +388,14 @@ def one_run(method: str, kind: str, seed: int, most: int) -> list[Row]:
 
 def means(rows: Iterable[Row]) -> str:
     """Per kind and number of steps: the mean of every method, and ours less the best other one in pairs."""
-    values = {(row.method, row.setting, row.round, row.step): row.value for row in rows}
+    values = pd.DataFrame(rows).pivot(index=["setting", "step", "round"], columns="method", values="value")
+    found: Any = values.reindex(columns=list(METHODS)).fillna(-math.inf)
     lines = []
     for name, kind in KINDS.items():
-        for mark in sorted({step for _, setting, _, step in values if setting == name}):
-            seeds = sorted({seed for _, setting, seed, _ in values if setting == name})
-            found = {
-                method: np.array([values.get((method, name, seed, mark), -math.inf) for seed in seeds])
-                for method in METHODS
-            }
-            best = max(list(METHODS)[1:], key=lambda method: float(found[method].mean()))
-            cells = [f"{one.mean():.3g}" if np.isfinite(one).all() else "–" for one in found.values()]
-            ahead, error = found[OURS] - found[best], ""
-            if len(seeds) > 1:
-                error = f" ± {ahead.std(ddof=1) / math.sqrt(len(seeds)):.2g}"
+        for mark, some in found.loc[name].groupby("step"):
+            cells = [f"{some[m].mean():.3g}" if np.isfinite(some[m]).all() else "–" for m in METHODS]
+            ahead = some[OURS] - some[some.drop(columns=OURS).mean().idxmax()]
+            error = f" ± {ahead.sem():.2g}" if len(some) > 1 else ""
             lines.append(
                 [f"{name} × {mark // kind.greedy}", str(mark), *cells, f"{ahead.mean():+.2g}{error}"]
             )

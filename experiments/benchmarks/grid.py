@@ -4,7 +4,8 @@ Every candidate of every grid was scored once, so that searches replay scores in
 arrived at its first candidate whose mean score is within one standard error of the best one.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -13,24 +14,19 @@ import pandas as pd
 from sklearn.model_selection import ParameterGrid
 
 from dagsearch._internal.typing import FloatArray
-from dagsearch.errors import SearchExhausted
 from dagsearch.selection.grid import GridProblem
 from dagsearch.selection.identity import identity_of
 from dagsearch.sklearn import DAGSearchCV
 from experiments.benchmarks.grid_scores import fit_what_is_missing, read_halving, read_scores
 from experiments.benchmarks.grid_tasks import FOLDS, TASKS, Task
-from experiments.harness.peers import import_peer
+from experiments.harness import peers
+from experiments.harness.evaluations import BudgetSpent, Evaluations
 from experiments.harness.runner import Outcome, Row, run_tasks
 
 OURS, GRID, HALVING = "DAGSearchCV", "GridSearchCV", "HalvingGridSearchCV"
 _SEEDS = 20
 # Optuna proposes a candidate again and again in the end: so many times the size of the grid are enough.
 _MOST_TRIALS = 2
-
-Asks = Iterator[dict[str, Any]]
-"""Candidates that a method scores, one by one."""
-Score = Callable[[dict[str, Any]], float]
-"""The mean score of a candidate; the worst one if it fails."""
 
 
 def within_one_error(folds: FloatArray) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]":
@@ -43,37 +39,32 @@ def within_one_error(folds: FloatArray) -> "np.ndarray[tuple[int], np.dtype[np.b
 # Methods ---------------------------------------------------------------------------------------------
 
 
-def _ours(task: Task, score: Score, seed: int) -> Asks:
+def _ours(task: Task, evaluate: Evaluations, seed: int) -> None:
     problem = GridProblem(ParameterGrid(task.grid).param_grid)
     search = DAGSearchCV(task.estimator, task.grid, random_state=seed)._search(problem)
     while True:
-        try:
-            proposal = search.ask()
-        except SearchExhausted:
-            return
-        candidate = problem.candidate(proposal.leaf)
-        search.tell(proposal, score(candidate))
-        yield candidate
+        proposal = search.ask()
+        search.tell(proposal, evaluate(problem.candidate(proposal.leaf)))
 
 
-def _random(task: Task, score: Score, seed: int) -> Asks:
+def _random(task: Task, evaluate: Evaluations, seed: int) -> None:
     """The candidates in random order, as ``RandomizedSearchCV`` draws without replacement from lists."""
     candidates = ParameterGrid(task.grid)
-    yield from (candidates[place] for place in np.random.default_rng(seed).permutation(len(candidates)))
+    for place in np.random.default_rng(seed).permutation(len(candidates)):
+        evaluate(candidates[place])
 
 
-def _optuna(task: Task, score: Score, seed: int) -> Asks:
+def _optuna(task: Task, evaluate: Evaluations, seed: int) -> None:
     """Tree-structured Parzen estimators; a list of dicts is a choice of the dict, and of its parameters."""
-    optuna = import_peer("optuna")
-    optuna.logging.set_verbosity(optuna.logging.WARNING)
-    study = optuna.create_study(direction="maximize", sampler=optuna.samplers.TPESampler(seed=seed))
     grids = ParameterGrid(task.grid).param_grid
-    for _ in range(_MOST_TRIALS * len(ParameterGrid(task.grid))):
-        trial = study.ask()
+
+    def suggest(trial: Any) -> dict[str, Any]:
+        if trial.number >= _MOST_TRIALS * evaluate.budget:
+            raise BudgetSpent
         number = trial.suggest_categorical("grid", list(range(len(grids)))) if len(grids) > 1 else 0
-        candidate = {name: _suggested(trial, name, list(values)) for name, values in grids[number].items()}
-        study.tell(trial, score(candidate))
-        yield candidate
+        return {name: _suggested(trial, name, list(values)) for name, values in grids[number].items()}
+
+    peers.optuna(evaluate, suggest, "TPESampler", seed)
 
 
 def _suggested(trial: Any, name: str, values: list[Any]) -> Any:
@@ -84,7 +75,7 @@ def _suggested(trial: Any, name: str, values: list[Any]) -> Any:
     return values[trial.suggest_categorical(name, list(range(len(values))))]
 
 
-METHODS: dict[str, Callable[[Task, Score, int], Asks]] = {
+METHODS: dict[str, Callable[[Task, Evaluations, int], None]] = {
     OURS: _ours,
     "RandomizedSearchCV": _random,
     "Optuna, TPE": _optuna,
@@ -113,13 +104,19 @@ def _replayed(method: str, name: str, folds: FloatArray, seed: int) -> Row:
     task, good, size = TASKS[name], within_one_error(folds), len(folds)
     number = {_key(one): place for place, one in enumerate(ParameterGrid(task.grid))}
     means = np.nan_to_num(folds.mean(axis=1), nan=np.nanmin(folds))
-    seen = set[int]()
-    asks = METHODS[method](task, lambda candidate: float(means[number[_key(candidate)]]), seed)
-    for candidate in asks:
-        seen.add(number[_key(candidate)])
-        if good[number[_key(candidate)]]:
-            return Row(method, name, seed, size, float(len(seen)))
-    return Row(method, name, seed, size, float(size))
+    arrived = list[int]()
+
+    def score(candidate: dict[str, Any]) -> float:
+        place = number[_key(candidate)]
+        if good[place]:
+            arrived.append(len(evaluate.rewards) + 1)
+            raise BudgetSpent
+        return float(means[place])
+
+    evaluate = Evaluations(score, size, key=_key)
+    with suppress(BudgetSpent):
+        METHODS[method](task, evaluate, seed)
+    return Row(method, name, seed, size, float((arrived or [size])[0]))
 
 
 def _key(candidate: dict[str, Any]) -> str:

@@ -10,6 +10,7 @@ import dagsearch as ds
 from dagsearch.cli.entry import main
 from dagsearch.report.view import RunView
 from experiments import costly
+from experiments.harness.evaluations import BudgetSpent
 from support.runs import record
 from support.steps import BitPasses, Crashing, Language, Merit, Samples
 
@@ -169,7 +170,7 @@ def test_every_method_pays_once_for_a_step_and_stays_within_its_budget(method):
     steps = costly.Steps(problem := Counted(length=8), 40)
     try:
         costly.METHODS[method](steps, np.random.default_rng(0))
-    except costly.Spent:
+    except BudgetSpent:
         assert len(problem.taken) == 40
     assert len(steps.best) == len(problem.taken) <= 40
     assert steps.best == sorted(steps.best)
