@@ -8,7 +8,8 @@ import numpy as np
 
 from dagsearch.costly.edges import EXHAUSTED, Another, Edges
 from dagsearch.costly.edges import checked_step as checked_costly_step
-from dagsearch.errors import ProblemError
+from dagsearch.covariances import Overlap
+from dagsearch.errors import CovarianceError, ProblemError
 from dagsearch.posterior.units import checked_reward
 from dagsearch.problem import Problem, State, check_members, has_costly_steps
 from dagsearch.space import Space
@@ -16,8 +17,6 @@ from dagsearch.space.check import checked_walks, in_another_order
 
 # Number of children of a state that are compared with each other.
 _CHILDREN_COMPARED = 8
-# Types of states without parts.
-_SINGLE = (int, float, complex, type(None))
 
 
 def check_problem(
@@ -59,7 +58,7 @@ def check_problem(
     Warns
     -----
     UserWarning
-        If leaves are single numbers or ``None``, which no covariance can compare.
+        If leaves have no parts by which a covariance could compare them, such as single numbers.
 
     Examples
     --------
@@ -78,7 +77,12 @@ def check_problem(
     _check_added_items(space, rng, paths)
     for leaf in [path[-1] for path in paths if space.allows(path[-1])][:rewards]:
         checked_reward(problem.reward(leaf), leaf)
-    return _warn_if_incomparable(space)
+    if space.covariance is None and space.coding is None:
+        try:
+            Overlap.of(problem).represent(space.random_leaves[:1])
+        except CovarianceError as error:
+            warnings.warn(str(error), stacklevel=2)
+    return None
 
 
 def _check_random_leaves(space: Space, rng: np.random.Generator, paths: Sequence[Sequence[State]]) -> None:
@@ -149,17 +153,3 @@ def _take_steps(problem: Any, count: int, rng: np.random.Generator) -> None:
             # An iterator may be endless.
             if hasattr(first, "__len__") and list(map(repr, first)) != list(map(repr, second)):
                 raise ProblemError(in_another_order(step.state, first, second))
-
-
-def _warn_if_incomparable(space: Space) -> None:
-    """Warn if leaves are single values without parts, which no covariance can compare."""
-    told = space.covariance, space.items, space.coding
-    leaves = space.random_leaves
-    if any(one is not None for one in told) or not all(isinstance(leaf, _SINGLE) for leaf in leaves):
-        return
-    warnings.warn(
-        f"the leaves of {type(space.problem).__name__}, such as {leaves[0]!r}, have no parts that they "
-        "could share, so a search learns nothing from one about another: make states tuples of decisions, or "
-        "give the problem items(state) or a covariance",
-        stacklevel=3,
-    )

@@ -108,7 +108,6 @@ def test_the_best_swaps_are_those_with_the_best_means():
     problem = ds.problems.DigitsPixels()
     search = known(problem, 30)
     best, scores, coding = search.incumbent().leaf, search.posterior.scores, search.space.coding
-    assert scores.rates_swaps
     assert search.space.is_of_one_size
     codes = coding.codes([best])[0]
     swaps = [(best - {out}) | {into} for out in best for into in range(64) if into not in best]

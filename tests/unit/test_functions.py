@@ -431,7 +431,7 @@ def test_states_without_parts_are_warned_about():
         def reward(self, leaf):
             return 1.0
 
-    with pytest.warns(UserWarning, match="have no parts that they could share"):
+    with pytest.warns(UserWarning, match="cannot tell what the state .* consists of"):
         ds.testing.check_problem(Single())
     Single.items = lambda self, state: [state]
     ds.testing.check_problem(Single())

@@ -7,6 +7,7 @@ import numpy as np
 
 from dagsearch._internal.arrays import grown
 from dagsearch._internal.checks import checked_constant
+from dagsearch._internal.parts import Configured
 from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.posterior.base import Scores
 from dagsearch.posterior.units import Episode
@@ -91,7 +92,7 @@ class Averages(Backup):
         return np.where(number > 0.0, mean, -np.inf)
 
 
-class UCB1(Policy):
+class UCB1(Configured, Policy):
     """Mean reward plus a bonus for few visits: ``μ_i + c sqrt(ln(n) / n_i)``.
 
     ``n`` counts the rewards of the node that decides, ``n_i`` those of the option. Hence:
@@ -124,6 +125,3 @@ class UCB1(Policy):
     def value(self, options: Options) -> FloatArray:
         """Mean reward of every option; −∞ for options without rewards."""
         return self._averages.value(options, options.children)
-
-    def __repr__(self) -> str:
-        return f"UCB1(c={self.c})"

@@ -21,6 +21,7 @@ import numpy as np
 
 from dagsearch._internal.arrays import grown
 from dagsearch._internal.checks import checked_constant
+from dagsearch._internal.parts import Configured
 from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.baselines.averages import Averages
 from dagsearch.posterior.units import Episode
@@ -69,9 +70,9 @@ class MoveAverages(Averages):
         super().learn(explored, episodes)
         for episode in episodes:
             if episode.path:
-                self._credit_moves(explored, episode)
+                self._credit(explored, episode)
 
-    def _credit_moves(self, explored: Explored, episode: Episode) -> None:
+    def _credit(self, explored: Explored, episode: Episode) -> None:
         """Count a reward for the moves of a game: those along the path, and those of the random game."""
         path, counted = episode.path, np.array([1.0, episode.reward])
         # The states of nodes know one way to them; this game may have come by another.
@@ -92,7 +93,7 @@ class MoveAverages(Averages):
         return int(self.numbers(explored, node)[action])
 
 
-class Grave(Policy):
+class Grave(Configured, Policy):
     """The rule of GRAVE, see the head of the module; with ``ref`` 0 it is RAVE.
 
     Parameters
@@ -126,6 +127,3 @@ class Grave(Policy):
     def value(self, options: Options) -> FloatArray:
         """Mean reward of every option; −∞ for options without rewards."""
         return self._averages.value(options, options.children)
-
-    def __repr__(self) -> str:
-        return f"Grave(ref={self.ref:g}, bias={self.bias:g})"

@@ -27,6 +27,7 @@ from itertools import chain
 import numpy as np
 
 from dagsearch._internal.checks import check, is_positive
+from dagsearch._internal.parts import Configured
 from dagsearch._internal.typing import FloatArray
 from dagsearch.baselines.averages import Averages
 from dagsearch.errors import ProblemError
@@ -83,7 +84,7 @@ class RaveAverages(Averages):
                 self.at[node].add(episode.leaf, items, episode.reward)
 
 
-class Rave(Policy):
+class Rave(Configured, Policy):
     """The rule of appendix B.2, for problems whose actions each add one item.
 
     Parameters
@@ -140,6 +141,3 @@ class Rave(Policy):
     def value(self, options: Options) -> FloatArray:
         """Mean reward of every option; −∞ for options without rewards."""
         return self._averages.value(options, options.nodes)
-
-    def __repr__(self) -> str:
-        return f"Rave(c1={self.c1}, c2={self.c2}, c3={self.c3})"

@@ -78,13 +78,29 @@ class Evidence(Configured):
         After the ``deadline`` the best ones found so far are returned. The ``first`` time, random starting
         points are tried, too.
         """
+        from scipy.optimize import minimize  # slow to import, and the paper's method does not need it
+
         if posterior.settled:
             return posterior.covariance, posterior.noise.value
         starts = [posterior.now]
         if first:
             draws = [rng.standard_normal(len(posterior.now)) for _ in range(_RESTARTS)]
             starts += [posterior.medians + posterior.deviations * draw for draw in draws]
-        return posterior.model(_smallest(posterior, starts, deadline))
+        tried: list[tuple[float, FloatArray]] = []
+
+        def loss(logs: FloatArray) -> tuple[float, FloatArray]:
+            if deadline is not None:
+                deadline.check()
+            found = posterior.loss(logs)
+            tried.append((found[0], logs.copy()))
+            return found
+
+        bounds, options = list(zip(*posterior.bounds, strict=True)), {"maxiter": 40, "ftol": 1e-3}
+        with suppress(OutOfTime):
+            loss(starts[0])
+            for start in starts:
+                minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
+        return posterior.model(min(tried, key=itemgetter(0))[1] if tried else starts[0])
 
 
 class LogPosterior:
@@ -148,27 +164,6 @@ class LogPosterior:
             by_noise = -0.5 * float((outer[diagonal] * variance / count)[unknown].sum())
             gradient = np.append(gradient, by_noise + 0.5 * (repeats - scatter / variance))
         return loss + prior, gradient + prior_gradient
-
-
-def _smallest(posterior: LogPosterior, starts: Sequence[FloatArray], deadline: Deadline | None) -> FloatArray:
-    """The best hyperparameters that were tried from all starts, or until the deadline."""
-    from scipy.optimize import minimize  # slow to import, and the paper's method does not need it
-
-    tried: list[tuple[float, FloatArray]] = []
-
-    def loss(logs: FloatArray) -> tuple[float, FloatArray]:
-        if deadline is not None:
-            deadline.check()
-        found = posterior.loss(logs)
-        tried.append((found[0], logs.copy()))
-        return found
-
-    bounds, options = list(zip(*posterior.bounds, strict=True)), {"maxiter": 40, "ftol": 1e-3}
-    with suppress(OutOfTime):
-        loss(starts[0])
-        for start in starts:
-            minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
-    return min(tried, key=itemgetter(0))[1] if tried else starts[0]
 
 
 def by_leaf(

@@ -101,15 +101,11 @@ class FunctionScores(JointScores):
         mean = self.prior_mean + (1.0 - kappa) * mean + kappa * own
         return closer, mean, (1.0 - kappa) ** 2 * variance + offset
 
-    @property
-    def rates_swaps(self) -> bool:
-        """Whether :meth:`best_swaps` works."""
-        return self._factor.size > 0 and isinstance(self.covariance, SetKernel)
-
     def best_swaps(self, codes: IntArray, most: int, closed: FloatArray) -> IntArray:
         """Codes of the leaves with one chosen place exchanged for another that have the largest means.
 
-        ``closed`` are leaves of this kind that are left out: one row each, 1 for every place that is chosen.
+        It works for a :class:`dagsearch.covariances.SetKernel` after a reward. ``closed`` are leaves of this
+        kind that are left out: one row each, 1 for every place that is chosen.
         """
         chosen, unchosen = np.flatnonzero(codes == 1), np.flatnonzero(codes != 1)
         if chosen.size == 0 or unchosen.size == 0:

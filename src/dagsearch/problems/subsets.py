@@ -87,7 +87,11 @@ class Subsets(ListedProblem):
         """Number of items."""
         items = tuple(range(self.n)) if self.labels is None else self.labels
         super().__init__(items, "a complete subset", reward, allowed)
-        self.sizes = _checked_sizes(k, self.n)
+        least, most = k if isinstance(k, (tuple, list)) and len(k) == 2 else (k, k)
+        sound = is_whole(most) and is_whole(least) and 0 <= least <= most and 1 <= most <= self.n
+        several = "a pair of the smallest and the largest number"
+        check(sound, "k", f"a whole number between 1 and {self.n} (the number of items), or {several}", k)
+        self.sizes = range(int(least), int(most) + 1)
         """The numbers of items that a leaf can have."""
         self.k = self.sizes[-1]
         """The largest of them."""
@@ -206,13 +210,3 @@ def _names(n: int | Iterable[Hashable]) -> Options | None:
         return checked_options("names", list(n) if isinstance(n, str) else n)
     check(is_budget(n), "n", "a whole number of at least 1, or a list of names", n)
     return None
-
-
-def _checked_sizes(k: Any, n: int) -> range:
-    least, most = k if isinstance(k, (tuple, list)) and len(k) == 2 else (k, k)
-    if not is_whole(most) or not is_whole(least) or not 0 <= least <= most or not 1 <= most <= n:
-        raise ValueError(
-            f"k must be a whole number between 1 and {n} (the number of items), or a pair of the smallest "
-            f"and the largest number, got {k!r}"
-        )
-    return range(int(least), int(most) + 1)

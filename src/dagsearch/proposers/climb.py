@@ -12,6 +12,7 @@ import numpy as np
 from dagsearch._internal.arrays import grown
 from dagsearch._internal.parts import Configured
 from dagsearch._internal.typing import BoolArray, FloatArray, IntArray
+from dagsearch.covariances import SetKernel
 from dagsearch.posterior.base import JointScores, largest
 from dagsearch.posterior.function import FunctionScores
 from dagsearch.posterior.index import Index
@@ -95,7 +96,8 @@ class _Landscape:
         reads = self._by_codes and isinstance(scores, FunctionScores) and scores.covariance.reads_codes
         self._reader = cast(FunctionScores, scores) if reads else None
         all_swaps = view.space.is_of_one_size and view.space.allowed is None
-        self._by_swaps = all_swaps and self._reader is not None and self._reader.rates_swaps
+        rates_swaps = reads and isinstance(scores.covariance, SetKernel) and view.posterior.informed
+        self._by_swaps = all_swaps and rates_swaps
         self._known = known.read(view.index) if self._by_codes else None
         # How far above the best score to aim, in the model's units.
         self._target = float(view.posterior.moments(good)[0].max()) + view.part.margin

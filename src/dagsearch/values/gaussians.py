@@ -80,13 +80,7 @@ def with_prior(mean: float, var: float, prior_mean: float, prior_var: float) -> 
 
 @compiled
 def _branch(
-    mean1: float,
-    var1: float,
-    mean2: float,
-    var2: float,
-    corr: float,
-    prior_mean: float,
-    prior_var: float,
+    mean1: float, var1: float, mean2: float, var2: float, corr: float, prior_mean: float, prior_var: float
 ) -> tuple[float, float, float]:
     """Log weight, mean and variance of ``p(m)`` restricted to "x_1 is the maximum".
 
@@ -111,13 +105,7 @@ def _branch(
 
 @compiled
 def pair_maximum(
-    mean1: float,
-    var1: float,
-    mean2: float,
-    var2: float,
-    corr: float,
-    prior_mean: float,
-    prior_var: float,
+    mean1: float, var1: float, mean2: float, var2: float, corr: float, prior_mean: float, prior_var: float
 ) -> tuple[float, float]:
     """Mean and variance of the maximum of two variables: unchecked, and ``prior_var = inf`` for no prior."""
     difference = math.sqrt(var1) - math.sqrt(var2)
