@@ -45,9 +45,7 @@ class StepProposal(Proposal):
     """A costly step that the search wants taken; its ``leaf`` is the pair of state and action."""
 
     leaf: Edge
-    """The state and the action."""
-    actions: tuple[Action, ...]
-    """The decisions that lead from the root to the state, and this one."""
+    """The state and the action; :attr:`actions` end with this action."""
     edge: int = field(default=-1, repr=False)
     """Number of the step in the search."""
     begins: bool = field(default=False, compare=False, repr=False)

@@ -331,12 +331,6 @@ class Edges:
         stop = self.stop[: self.nodes]
         return np.asarray(self.reach[: self.nodes] + np.where(np.isfinite(stop), stop, 0.0))
 
-    def best_node(self) -> int:
-        """The node where the best known path ends; −1 if no path can end yet."""
-        totals = self.reach[: self.nodes] + self.stop[: self.nodes]
-        node = int(np.argmax(totals))
-        return node if np.isfinite(totals[node]) else -1
-
 
 # Checks of what a problem returns ---------------------------------------------------------------------
 

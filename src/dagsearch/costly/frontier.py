@@ -41,13 +41,9 @@ class Part:
 class Frontier:
     """Chooses the step with the largest expected improvement per cost.
 
-    Improvements near the best state dry up long before better states are exhausted. A part of the search that
-    has dried up is left: a step that was not taken on the best path begins a new part, and steps from its
-    best states are then chosen to improve on them. What was learnt of the actions makes it grow much faster
-    than the first. Only steps where one could have stopped count: others show no improvement before their
-    path ends.
-
-    Where paths end, depth is scarce: sweeps go down by the best states, and paths close to good ones follow.
+    A part of the search that has dried up is left for a new one, which grows faster, since the actions are
+    known by then. Only steps where one could have stopped count: others show no improvement before their
+    path ends. ``docs/costly.md`` has the rules.
     """
 
     def __init__(self, edges: Edges, model: StepModel) -> None:

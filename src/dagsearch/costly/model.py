@@ -49,7 +49,11 @@ class StepModel:
     def learn(self, edge: int) -> None:
         """Learn from a step that was taken or has failed."""
         taken = np.array([edge])
-        self._check(taken)
+        shown, added = self._added(taken)
+        if shown.size and self._taken >= _FIRST:  # before, the scale is not known
+            mean, variance = self.believed(shown)
+            error = float(self._scaled(shown, added)[0] - mean[0])
+            self._errors += error * error / float(variance[0]), 1.0
         self._taken += 1
         if self._taken >= self._due:
             self._due = max(self._due + 1, int(_MORE * self._due))
@@ -57,14 +61,6 @@ class StepModel:
         else:
             self._observe(taken)
             self.effect.update(self._edges.kind[taken])
-
-    def _check(self, taken: IntArray) -> None:
-        """Compare the effect of a step with what was believed of it."""
-        shown, added = self._added(taken)
-        if shown.size and self._taken >= _FIRST:  # before, the scale is not known
-            mean, variance = self.believed(shown)
-            error = float(self._scaled(shown, added)[0] - mean[0])
-            self._errors += error * error / float(variance[0]), 1.0
 
     def _added(self, taken: IntArray) -> tuple[IntArray, FloatArray]:
         """Edges with an effect, and d, or g where a path cannot end; 0 if the step has led nowhere."""

@@ -221,9 +221,10 @@ class StepSearch(Session[StepProposal]):
 
     def result(self) -> Result:
         """The result so far."""
-        edges, best = self.edges, self.edges.best_node()
+        edges, nodes = self.edges, self.edges.nodes
+        best = int(np.argmax(edges.reach[:nodes] + edges.stop[:nodes]))
         stopped, history = self.data.stopped, tuple(self.history)
-        if best < 0:
+        if edges.best == -math.inf:  # no path can end yet
             return Result(None, None, None, None, None, stopped, history, steps=True)
         exhausted = not np.any(edges.became[: edges.count] <= PENDING)
         found = edges.states[best], edges.actions_to(best), edges.best

@@ -136,19 +136,17 @@ class Overlap(Covariance):
     def of(cls, problem: Problem, bias: float = 0.0, private: float = 1.0) -> "Overlap":
         """The overlap of the problem's own ``items``, where it has them."""
         space = Space.of(problem)
+        problem = space.problem
         items, added = space.items, space.added_items
         covariance = cls(items, bias, private, added if items is not None else None)
         if items is not None and added is not None:
-            covariance._number_items(space.problem)
+            # All items are numbered in advance: rounding must not depend on which states are seen first.
+            state, before = problem.root(), covariance.dimension
+            while covariance.dimension == before and len(actions := problem.actions(state)) > 0:
+                covariance.added_features(Children(problem, state, actions))
+                if covariance.dimension == before:  # the first decision adds no items
+                    state = problem.step(state, actions[0])
         return covariance
-
-    def _number_items(self, problem: Problem) -> None:
-        """Number all items in advance: rounding must not depend on which states are seen first."""
-        state, before = problem.root(), self.dimension
-        while self.dimension == before and len(actions := problem.actions(state)) > 0:
-            self.added_features(Children(problem, state, actions))
-            if self.dimension == before:  # the first decision adds no items
-                state = problem.step(state, actions[0])
 
     @property
     def dimension(self) -> int:

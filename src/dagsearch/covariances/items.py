@@ -64,15 +64,12 @@ class Nearness(BetweenItems):
         self._squared, which = np.unique(squared, return_inverse=True)
         self._which = which.reshape(squared.shape)
         self.own = checked_variance("own", own)
-        self.length = self._spacing() if length is None else checked_positive("length", length)
+        if length is None:  # 1 if all items are in one place
+            apart = np.where(squared > 0.0, squared, np.inf).min(axis=1)
+            apart = apart[np.isfinite(apart)]
+            length = _SPACINGS * float(np.sqrt(np.median(apart))) if apart.size else 1.0
+        self.length = checked_positive("length", length)
         self._learn(length=("distance between items", 0.5), own=("own share of items", 1.0))
-
-    def _spacing(self) -> float:
-        """The default length; 1 if all items are in one place."""
-        squared = self._squared[self._which]
-        apart = np.where(squared > 0.0, squared, np.inf).min(axis=1)
-        apart = apart[np.isfinite(apart)]
-        return _SPACINGS * float(np.sqrt(np.median(apart))) if apart.size else 1.0
 
     def matrix(self) -> FloatArray:
         near = np.exp(-0.5 * self._squared / self.length**2)[self._which]

@@ -163,7 +163,11 @@ class SearchPlayer(load_pyspiel().Bot):  # type: ignore[misc]
         if state.is_terminal():
             raise ValueError(f"the game is over, so there is no move to choose:\n{state}")
         end = math.inf if self.seconds is None else time.perf_counter() + self.seconds
-        search = self.search = self._search_from(state)
+        self._played, self._root = self._games_through(state), state.history()
+        assert self._game is not None
+        search = self.search = self._make(self._game.from_state(state), seed=self.rng)
+        for game in self._played:
+            _replay(search, game)
         # It ends early where the position is solved.
         with suppress(SearchExhausted, OutOfTime), search.deadline.until(end):
             for _ in count() if self.budget is None else range(self.budget):
@@ -174,16 +178,6 @@ class SearchPlayer(load_pyspiel().Bot):  # type: ignore[misc]
                 self.rollouts += 1
                 self._played.append(_Game(tuple(proposal.actions), len(proposal.path) - 1, reward))
         return opinions(search)
-
-    def _search_from(self, state: Any) -> Search:
-        """A search from a position that already knows the random games that passed through it."""
-        kept, self._root = self._games_through(state), state.history()
-        assert self._game is not None
-        search = self._make(self._game.from_state(state), seed=self.rng)
-        for game in kept:
-            _replay(search, game)
-        self._played = kept
-        return search
 
     def _games_through(self, state: Any) -> list["_Game"]:
         """Random games through a position, from that position on; none if another game has begun."""

@@ -34,11 +34,6 @@ class GrowingCholesky:
         return factor
 
     @property
-    def lower(self) -> FloatArray:
-        """L."""
-        return self._lower[: self.size, : self.size]
-
-    @property
     def inverse(self) -> FloatArray:
         """L⁻¹."""
         return self._inverse[: self.size, : self.size]
@@ -55,14 +50,14 @@ class GrowingCholesky:
 
     def whiten(self, columns: FloatArray) -> FloatArray:
         """L⁻¹ times columns, by the inverse."""
-        inverse = self._inverse[: self.size, : self.size]
         if self.size == 0 or columns.shape[1] == 1:
-            return np.asarray(inverse @ columns)  # multiplies the zeros, too, but copies nothing
+            return np.asarray(self.inverse @ columns)  # multiplies the zeros, too, but copies nothing
         # BLAS itself, which makes use of the triangle. It wants columns first, so everything is transposed.
-        return np.asarray(linalg.dtrmm(1.0, inverse.T, columns.T, side=1, lower=0).T)
+        return np.asarray(linalg.dtrmm(1.0, self.inverse.T, columns.T, side=1, lower=0).T)
 
     def solve(self, columns: FloatArray) -> FloatArray:
         """The same by L itself: a row of L must not inherit the digits that the inverse has lost."""
         if self.size == 0:
             return columns
-        return np.asarray(linalg.solve_triangular(self.lower, columns, lower=True, check_finite=False))
+        lower = self._lower[: self.size, : self.size]
+        return np.asarray(linalg.solve_triangular(lower, columns, lower=True, check_finite=False))

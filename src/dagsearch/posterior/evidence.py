@@ -95,7 +95,9 @@ class Evidence(Configured):
             tried.append((found[0], logs.copy()))
             return found
 
-        bounds, options = list(zip(*posterior.bounds, strict=True)), {"maxiter": 40, "ftol": 1e-3}
+        medians, reach = posterior.medians, _REACH * posterior.deviations
+        bounds = list(zip(medians - reach, medians + reach, strict=True))
+        options = {"maxiter": 40, "ftol": 1e-3}
         with suppress(OutOfTime):
             loss(starts[0])
             for start in starts:
@@ -121,11 +123,6 @@ class LogPosterior:
         """Prior means."""
         self.deviations = np.array([parameter.deviation for parameter in learnt])
         """Prior deviations."""
-
-    @property
-    def bounds(self) -> tuple[FloatArray, FloatArray]:
-        """Smallest and largest logarithms."""
-        return self.medians - _REACH * self.deviations, self.medians + _REACH * self.deviations
 
     def model(self, logs: FloatArray) -> tuple[Covariance, float]:
         """The covariance and the noise with these hyperparameters."""

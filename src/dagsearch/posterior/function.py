@@ -221,14 +221,11 @@ class FunctionScores(JointScores):
         self.refresh(places)
         for node in nodes:
             self._merge(node, float(self._mean[node]), self.noise, self.covariance.private)
-        self._append(places, prepared, columns, self._corner(left), 0.0)
-
-    def _corner(self, left: FloatArray) -> FloatArray:
-        """The factor of what is left of leaves' covariance, with noise; rounding must not refuse it."""
         noise, rounding = self.noise * np.eye(len(left)), _SLACK * self._scale
         try:
-            return np.asarray(np.linalg.cholesky(left + noise), np.float64)
-        except np.linalg.LinAlgError:
+            corner = np.linalg.cholesky(left + noise)
+        except np.linalg.LinAlgError:  # by rounding, unless the covariance is not valid
             if np.linalg.eigvalsh(left)[0] < -rounding:
                 self._refuse()
-            return np.asarray(np.linalg.cholesky(left + noise + 2.0 * rounding * np.eye(len(left))))
+            corner = np.linalg.cholesky(left + noise + 2.0 * rounding * np.eye(len(left)))
+        self._append(places, prepared, columns, np.asarray(corner, np.float64), 0.0)

@@ -65,10 +65,7 @@ class Index:
 
     def node(self, state: State) -> int:
         """The state's number; it gets one if it has none."""
-        row = self.table.find(key := self.key(state))
-        if row < 0:
-            self._number({key: state})
-        return row if row >= 0 else len(self.states) - 1
+        return self.nodes([state])[0]
 
     def nodes(self, states: Sequence[State]) -> list[int]:
         """The states' numbers; they get some where they have none."""
