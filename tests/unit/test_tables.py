@@ -281,7 +281,7 @@ def test_classes_are_numbered(loaded, labels, classes):
         ({"weight": "text"}, "--weight-column: 'text' must hold numbers of at least 0"),
         ({"weight": "a"}, "--weight-column: 'a' must hold numbers of at least 0"),
         ({"time": "text"}, "--time-column: 'x0' in 'text' is neither a date nor a number"),
-        ({"keep": ["nothing"]}, "--keep: there is no column 'nothing'"),
+        ({"keep": ["nothing"]}, "--keep or --fixed: there is no column 'nothing'"),
     ],
 )
 def test_bad_roles_are_told(loaded, arguments, message):

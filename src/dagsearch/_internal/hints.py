@@ -7,8 +7,10 @@ from typing import Final
 OF_OTHERS: Final = {
     **dict.fromkeys(("n_trials", "n_iter", "n_calls", "max_evals", "max_iter"), "it is called budget here"),
     **dict.fromkeys(("random_state", "rng"), "it is called seed here, and is given to the search"),
-    "direction": "call ds.maximize or ds.minimize",
+    **dict.fromkeys(("direction", "mode", "maximize", "minimize"), "call ds.maximize or ds.minimize"),
     "verbose": "ds.search, ds.maximize and ds.minimize have progress=True",
+    **dict.fromkeys(("n_workers", "workers", "jobs"), "it is called n_jobs here"),
+    "study_name": "it is called name here",
     "callbacks": "it is called callback here, and is one function",
     "x0": "leaves to evaluate first are called start here, leaves with their rewards known",
 }

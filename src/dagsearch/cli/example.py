@@ -41,6 +41,7 @@ def run(options: argparse.Namespace) -> None:
 
 def cancer() -> "pandas.DataFrame":
     """Wisconsin's measurements of breast cells."""
+    import pandas  # if it is missing, the error names what to install
     from sklearn.datasets import load_breast_cancer
 
     data = load_breast_cancer(as_frame=True)

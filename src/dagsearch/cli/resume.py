@@ -32,7 +32,8 @@ def add_parser(commands: Commands) -> None:
         metavar="MODULE:NAME",
         help=(
             "import path of the problem, of a class or function without arguments that makes it, or of the "
-            "function that ds.maximize or ds.minimize was given"
+            "function that ds.maximize or ds.minimize was given. The module is imported: a script should "
+            "call ds.maximize under if __name__ == '__main__'"
         ),
     )
     resume.add_argument(

@@ -34,6 +34,8 @@ def checked_reward(reward: Any, leaf: State) -> float:
     try:
         if isinstance(reward, (str, bytes)):
             raise TypeError("it is text")
+        if reward is None:
+            raise TypeError("nothing was returned")
         if isinstance(reward, (np.ndarray, np.generic)) and np.iscomplexobj(reward):
             raise TypeError("it is complex")  # NumPy would leave the imaginary part out
         value = float(reward)
@@ -41,13 +43,14 @@ def checked_reward(reward: Any, leaf: State) -> float:
         value = math.inf
     except Exception as error:  # an object of the user's may raise anything
         raise RewardError(
-            f"the reward of {leaf!r} is {shown(reward)}, which is not a number ({error}); the model is "
-            "unchanged: tell a finite number instead"
+            f"the reward of {leaf!r} is {shown(reward)}, which is not a number ({error}): return or "
+            "tell a finite number; the model is unchanged"
         ) from error
     if not abs(value) <= LARGEST_REWARD:
         raise RewardError(
-            f"the reward of {leaf!r} is {shown(reward)}; the model is unchanged: tell a finite number below "
-            f"{LARGEST_REWARD:g} instead; for a failed evaluation, one close to the worst successful reward"
+            f"the reward of {leaf!r} is {shown(reward)}; return or tell a finite number below "
+            f"{LARGEST_REWARD:g}, for a failed evaluation one close to the worst successful reward; the "
+            "model is unchanged"
         )
     return value
 

@@ -1,5 +1,6 @@
 """A function that chooses, as a problem."""
 
+import re
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from random import Random
@@ -130,10 +131,21 @@ class FunctionProblem(NamedChoices):
             if before is None:
                 self._asked[number] = question
             elif question is not None and question is not before:  # a run may also end there by an error
+                texts = {re.sub(r" at 0x[0-9a-f]+", "", repr(one)) for one in (question, before)}
+                if len(texts) == 1:
+                    reason = (
+                        "these are new objects, not equal to those before. Make them once, outside the "
+                        "function, or choose their names"
+                    )
+                else:
+                    reason = (
+                        "its choices must depend on earlier choices alone, not on random numbers, the time, "
+                        "files or variables that change. If you have edited the function of a stored run, "
+                        "begin a new run"
+                    )
                 raise ProblemError(
-                    f"after the choices {made!r} the function chose {before!r} first, then "
-                    f"{question!r}: its choices must depend on earlier choices alone, not on random numbers, "
-                    "the time, files or variables that change"
+                    f"after the choices {made!r} the function chose {before!r} first, then {question!r}: "
+                    f"{reason}"
                 )
             if question is not None:
                 value = made[question.name] = leaf[question.name]

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from dagsearch.results import Gaussian
+from dagsearch.space.chosen import REST
 from dagsearch.storage.record import Failure, Observation, Record, Waiting
 
 # Largest numbers of characters of a part, and of parts in one text.
@@ -57,7 +58,8 @@ def leaf_parts(leaf: Any, form: str | None = None, labels: Sequence[str] | None 
     if not isinstance(leaf, list):
         return [Part("", _text(leaf, labels))]
     if form in (None, "choices") and leaf and all(map(_is_pair, leaf)):
-        return [Part(_text(pair[0]), _text(pair[1])) for pair in leaf]
+        pairs = [pair for pair in leaf if pair[:2] != [REST, 0]]
+        return [Part(_text(pair[0]), "random" if pair[0] == REST else _text(pair[1])) for pair in pairs]
     places = [""] * len(leaf) if form == "set" else map(str, range(1, len(leaf) + 1))
     return [Part(place, _text(item, labels)) for place, item in zip(places, leaf, strict=True)]
 

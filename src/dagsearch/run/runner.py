@@ -292,8 +292,12 @@ def tell_or_fail(
     if isinstance(on_error, str):
         search.forget(proposal, again=False, note=note, **at)
     if on_error == "raise":
+        tried = repr(leaf)
+        if isinstance(search.problem, FunctionProblem):  # a suggestion is not what the function chose
+            asked = getattr(error, "asked", None)
+            tried = repr(asked) if asked else "the function"
         failure = EvaluationError(
-            f"evaluating {leaf!r} failed after {len(search.history)} evaluations "
+            f"evaluating {tried} failed after {len(search.history)} evaluations "
             f"({problem_with_it}). No earlier reward is lost: error.result is the result so far, and "
             "on_error='skip' continues without such leaves"
         )
@@ -306,7 +310,7 @@ def tell_or_fail(
 
 def checked_budget(budget: int) -> int:
     """``budget``; raises unless it is a positive whole number that can be stored."""
-    what = f"a positive whole number of evaluations, at most {LARGEST_WHOLE}"
+    what = "a positive whole number of evaluations (below 2**63)"
     check(is_budget(budget), "budget", what, budget)
     return int(budget)
 
@@ -343,8 +347,8 @@ def log_if_poor(result: Result) -> Result:
     """The same result; a surrogate that fits poorly is logged."""
     if result.r2 is not None and result.r2 < _POOR:
         logger.warning(
-            "the surrogate fits poorly (R² %.2f): another covariance may describe better which states are "
-            "alike",
+            "the surrogate fits poorly (R² %.2f on the second half of the rewards), which is common after "
+            "few evaluations; if it lasts, another covariance may describe better which states are alike",
             result.r2,
         )
     return result

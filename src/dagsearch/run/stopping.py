@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from dagsearch._internal.checks import LARGEST_WHOLE, check, is_budget, is_finite, is_positive
+from dagsearch._internal.checks import check, is_budget, is_finite, is_positive
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Stop:
 
     def __post_init__(self) -> None:
         patience, target, seconds, tolerance = self.patience, self.target, self.seconds, self.tolerance
-        whole = f"a positive whole number of at most {LARGEST_WHOLE}"
+        whole = "a positive whole number (below 2**63)"
         check(patience is None or is_budget(patience), "patience", whole, patience)
         check(target is None or is_finite(target), "target", "a finite number", target)
         check(seconds is None or is_positive(seconds), "seconds", "positive and finite", seconds)

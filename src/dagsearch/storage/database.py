@@ -93,6 +93,9 @@ def database_of(storage: str | PathLike[str], write: bool = False) -> "Database"
         raise StorageError(f"storage={where!r} names no file: give a file name, or leave storage out")
     if where.startswith(("postgresql://", "postgres://")):
         return PostgreSQL(where, write)
+    if where.startswith("sqlite:"):
+        path = where.removeprefix("sqlite:///")
+        raise StorageError(f"for SQLite, storage must be the path alone, {path!r}, got {shown(where)}")
     if "://" in where:
         raise StorageError(f"storage must be a path or postgresql://…, got {shown(where)}")
     return SQLite(Path(where), write)

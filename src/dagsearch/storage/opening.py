@@ -180,5 +180,6 @@ def _check_equal(what: str, then: Mapping[str, Any], now: Mapping[str, Any], whe
                 details = f"its {name} was {was}, and is {found}"
             raise StorageError(
                 f"{where} is the run of another {what} ({details}). Continue it with the same {what}, made "
-                "with the same arguments. It was not changed"
+                "with the same arguments, or begin a new run in another file or under another name=. It was "
+                "not changed"
             )

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple, Self
 
-from dagsearch._internal.checks import LARGEST_WHOLE, check, is_budget
+from dagsearch._internal.checks import check, is_budget
 from dagsearch._internal.plain import to_json
 from dagsearch.errors import StorageError
 from dagsearch.results import Gaussian, Result
@@ -130,7 +130,7 @@ def send_request(database: Database, run: str, action: Any, value: Any = None) -
     not have.
     """
     check(action in ACTIONS, "action", f"one of {', '.join(ACTIONS)}", action)
-    whole = f"a positive whole number of evaluations, at most {LARGEST_WHOLE}"
+    whole = "a positive whole number of evaluations (below 2**63)"
     check(action != "budget" or is_budget(value), "the budget", whole, value)
     check(action != "propose" or value is not None, "value", "a leaf", value)
     body = {"action": action, "value": value if action in ("budget", "propose") else None}

@@ -120,7 +120,7 @@ def load_table(
 def _check_names(names: Sequence[str], roles: Mapping[str, str], keep: Collection[str]) -> None:
     """Refuse names that the table does not have."""
     given = [("--target" if role == "target" else f"--{role}-column", name) for role, name in roles.items()]
-    for option, name in [*given, *(("--keep", name) for name in keep)]:
+    for option, name in [*given, *(("--keep or --fixed", name) for name in keep)]:
         if name not in names:
             advice = did_you_mean(name, names, f"columns are {listed(names)}")
             raise TableError(f"{option}: there is no column {name!r}; {advice}")

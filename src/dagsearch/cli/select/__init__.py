@@ -91,6 +91,10 @@ def _sizes(text: str) -> int | tuple[int, int] | str:
     if text == "auto":
         return text
     least, dash, most = text.partition("-")
+    if not (least.strip().isdecimal() and (most.strip().isdecimal() or not dash)):
+        raise argparse.ArgumentTypeError(
+            f"must be a number such as 5, a range such as 3-8, or auto, got {text!r}"
+        )
     if not dash:
         return positive(text)
     if positive(least) > positive(most):

@@ -120,6 +120,10 @@ def hold_out(table: Table, fraction: float, in_time: bool, seed: int) -> tuple[T
     """Rows to select by, and rows to hold out: the last ones in the order of time, or whole groups."""
     if fraction == 0.0:
         return table, None
+    if not 0.0 < fraction < 1.0:
+        raise TableError(
+            f"--holdout {fraction:g}: must be a fraction of the rows, such as 0.25, or 0 for none"
+        )
     rows = np.arange(len(table.target))
     try:
         if in_time:
