@@ -412,6 +412,7 @@ def test_a_database_of_another_program_stays_as_it_is(content, tmp_path):
         ("", "names no file"),
         (":memory:", "names no file"),
         ("mysql://host/x", "must be a path or postgresql"),
+        ("sqlite:///runs/x.db", "must be the path alone, 'runs/x.db'"),
         (3, "must be a path or postgresql"),
         ("nowhere/run.db", "the folder nowhere does not exist"),
         (".", "it is not a file"),

@@ -247,6 +247,7 @@ def test_ready_made_problems_are_minimised_with_the_users_own_numbers(tmp_path):
     [
         *((name, "budget") for name in ("n_trials", "n_iter", "n_calls", "max_evals")),
         *(("random_state", "seed"), ("direction", "ds.minimize"), ("verbose", "progress")),
+        *(("maximize", "ds.minimize"), ("n_workers", "n_jobs"), ("study_name", "name")),
         *(("callbacks", "callback"), ("x0", "start"), ("n_job", "n_jobs")),
     ],
 )
@@ -395,7 +396,14 @@ class NoLeaf(CoinFlips):
         (lambda: ds.maximize(lambda choose: choose(1, [1, 2]), 3), "name of a choice must be text, got 1"),
         (lambda: ds.maximize(lambda choose: choose("a", []), 3), r"options of 'a' after .* are empty"),
         (lambda: ds.maximize(lambda choose: 1.0, 3), "the function makes no choice"),
-        (lambda: ds.maximize(lambda choose: print(choose("a", [1])), 3), "is None, which is not a number"),
+        (
+            lambda: ds.maximize(lambda choose: print(choose("a", [1])), 3),
+            "is None, .*nothing was returned",
+        ),
+        (
+            lambda: ds.maximize(lambda choose: choose("a", [object(), object()]) is None, 3),
+            "new objects, not equal to those before",
+        ),
         (lambda: FunctionProblem(3), "pass a function"),
         (lambda: ds.maximize(lambda: 1, 3), r"must take one argument, choose, .* def function\(choose\)"),
         (lambda: ds.search(lambda choose: choose("a", [1]), 3), r"ds\.maximize\(function, budget\)"),
