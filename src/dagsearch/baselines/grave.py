@@ -69,22 +69,19 @@ class MoveAverages(Averages):
         """Write ``graph.v_mean`` and ``graph.v_var``, and update the averages of moves."""
         super().learn(explored, episodes)
         for episode in episodes:
-            if episode.path:
-                self._credit(explored, episode)
-
-    def _credit(self, explored: Explored, episode: Episode) -> None:
-        """Count a reward for the moves of a game: those along the path, and those of the random game."""
-        path, counted = episode.path, np.array([1.0, episode.reward])
-        # The states of nodes know one way to them; this game may have come by another.
-        made = [self._made(explored, node, child) for node, child in pairwise(path)]
-        before = len(self._moves(explored.graph.states[path[-1]]))
-        moves = np.array([*made, *self._moves(episode.state)[before:]], dtype=np.int64)
-        for place, node in enumerate(path):
-            later = np.unique(moves[place:])  # once, however often it was made
-            self._reserve_moves(node, later)
-            self.later[:, node, later] += counted[:, None]
-        for node, move in zip(path, made, strict=False):
-            self.own[:, node, move] += counted
+            if not episode.path:
+                continue
+            path, counted = episode.path, np.array([1.0, episode.reward])
+            # The states of nodes know one way to them; this game may have come by another.
+            made = [self._made(explored, node, child) for node, child in pairwise(path)]
+            before = len(self._moves(explored.graph.states[path[-1]]))
+            moves = np.array([*made, *self._moves(episode.state)[before:]], dtype=np.int64)
+            for place, node in enumerate(path):
+                later = np.unique(moves[place:])  # once, however often it was made
+                self._reserve_moves(node, later)
+                self.later[:, node, later] += counted[:, None]
+            for node, move in zip(path, made, strict=False):
+                self.own[:, node, move] += counted
 
     def _made(self, explored: Explored, node: int, child: int) -> int:
         """The number of the move from a node to its child."""

@@ -94,18 +94,16 @@ class StepModel:
         if (changes := np.abs(added[can_stop & (added != 0.0)])).size:
             self._unit = float(np.quantile(changes, _SMALL))
         if moved.size and (np.any(edges.log_prior[: edges.count]) or not can_stop.any()):
-            self._regress(edges.log_prior[moved], self._scaled(moved, added))
+            # Least squares, the slope with a little ridge towards 1.
+            log_prior, effect = edges.log_prior[moved], self._scaled(moved, added)
+            centred, spread = log_prior - log_prior.mean(), float(log_prior.var())
+            ridge, towards = 1e-3 * max(spread, 1e-6), float(np.any(log_prior))
+            self._slope = float(centred @ effect + ridge * towards) / (effect.size * spread + ridge)
+            self._constant = float(effect.mean() - self._slope * log_prior.mean())
         if moved.size:
             self.size = float(np.sqrt(np.mean(self._scaled(moved, added) ** 2)))
         self._observe(taken)
         self.effect.fit()
-
-    def _regress(self, log_prior: FloatArray, effect: FloatArray) -> None:
-        """Learn the prior mean by least squares, the slope with a little ridge towards 1."""
-        centred, spread = log_prior - log_prior.mean(), float(log_prior.var())
-        ridge, towards = 1e-3 * max(spread, 1e-6), float(np.any(log_prior))
-        self._slope = float(centred @ effect + ridge * towards) / (effect.size * spread + ridge)
-        self._constant = float(effect.mean() - self._slope * log_prior.mean())
 
     # What is believed --------------------------------------------------------------------------------------
 

@@ -102,7 +102,7 @@ class _Scaled:
 
 
 class Views(Covariance):
-    """Covariance of states with codes, see :class:`dagsearch.space.codes.Coding`.
+    """Covariance of states with codes, see :class:`dagsearch.problem.Coding`.
 
     It has no parameters: everything is learnt. :meth:`bind` it to a problem before use, which fills in the
     arguments.
@@ -226,26 +226,19 @@ class Views(Covariance):
             across = falling.sum(axis=1)
             trend = self.linear * [np.vdot(weights, gram) for gram in grams]
             decay = self.decay * [np.vdot(falling, gram) - across @ gram.diagonal() for gram in grams]
-            of_places = self._gradient_of_places(kept.weighted, weights, falling)
+            # A place's features are a part of the inner products G and of the distances (Gᵢᵢ + Gⱼⱼ) / 2 − Gᵢⱼ
+            # of a view, and Σ W ∘ ΦΦᵀ = Σ WΦ ∘ Φ.
+            of_places = np.zeros(self._bound.places)
+            for view, (features, column) in kept.weighted.items():
+                by_pair = self.linear[view] * weights + self.decay[view] * falling
+                by_column = ((by_pair @ features) * features).sum(axis=0)
+                by_column -= self.decay[view] * (across @ (features * features))
+                of_places += np.bincount(column, by_column, minlength=len(of_places))
+            if kept.weighted:
+                of_places *= self.relevance
             return np.array([*trend, *decay, falling.sum(), self.private * weights.trace(), *of_places])
 
         return matrix, gradient
-
-    def _gradient_of_places(
-        self, weighted: dict[int, tuple[FloatArray, IntArray]], weights: FloatArray, falling: FloatArray
-    ) -> FloatArray:
-        """Derivatives by the relevance of places; ``falling`` are the weights times the remainder.
-
-        A place's features are a part of the inner products G and of the distances (Gᵢᵢ + Gⱼⱼ) / 2 − Gᵢⱼ of
-        a view, and Σ W ∘ ΦΦᵀ = Σ WΦ ∘ Φ.
-        """
-        found = np.zeros(self._bound.places)
-        for view, (features, column) in weighted.items():
-            linear, decay = self.linear[view], self.decay[view]
-            by_column = (((linear * weights + decay * falling) @ features) * features).sum(axis=0)
-            by_column -= decay * (falling.sum(axis=1) @ (features * features))
-            found += np.bincount(column, by_column, minlength=len(found))
-        return np.asarray(self.relevance * found) if weighted else found
 
     def __repr__(self) -> str:
         if self._described is None:

@@ -112,8 +112,16 @@ class OpenSpielGame:
     """
 
     def __init__(self, game: Any) -> None:
-        self.game = _loaded(str(game))
-        """The ``pyspiel.Game``."""
+        pyspiel, name = load_pyspiel(), str(game).partition("(")[0]
+        known = pyspiel.registered_names()
+        if name not in known:
+            hint = did_you_mean(name, known, "pyspiel.registered_names() lists them")
+            raise ProblemError(f"OpenSpiel has no game {name!r}; {hint}")
+        try:
+            self.game = pyspiel.load_game(str(game))
+            """The ``pyspiel.Game``."""
+        except (pyspiel.SpielError, RuntimeError) as error:
+            raise ProblemError(f"OpenSpiel cannot load the game {game}: {error}") from error
         _check_kind(self.game)
         self._root = self.position(())
 
@@ -208,18 +216,6 @@ class OpenSpielGame:
 
     def __repr__(self) -> str:
         return f"OpenSpielGame({str(self.game)!r})"
-
-
-def _loaded(game: str) -> Any:
-    pyspiel, name = load_pyspiel(), game.partition("(")[0]
-    known = pyspiel.registered_names()
-    if name not in known:
-        hint = did_you_mean(name, known, "pyspiel.registered_names() lists them")
-        raise ProblemError(f"OpenSpiel has no game {name!r}; {hint}")
-    try:
-        return pyspiel.load_game(game)
-    except (pyspiel.SpielError, RuntimeError) as error:
-        raise ProblemError(f"OpenSpiel cannot load the game {game}: {error}") from error
 
 
 def _check_kind(game: Any) -> None:

@@ -170,10 +170,6 @@ def _winner(board: str) -> str | None:
     return None
 
 
-def _canonical(board: str) -> str:
-    return min("".join(board[cell] for cell in symmetry) for symmetry in _SYMMETRIES)
-
-
 @cache
 def _moves(board: str, symmetric: bool) -> dict[int, str]:
     """The board after each move; of several moves to the same state, only the first is kept."""
@@ -184,7 +180,9 @@ def _moves(board: str, symmetric: bool) -> dict[int, str]:
     for cell in range(9):
         if board[cell] == _EMPTY:
             child = board[:cell] + sign + board[cell + 1 :]
-            boards.setdefault(_canonical(child) if symmetric else child, cell)
+            if symmetric:
+                child = min("".join(child[place] for place in symmetry) for symmetry in _SYMMETRIES)
+            boards.setdefault(child, cell)
     return {cell: child for child, cell in boards.items()}
 
 

@@ -81,9 +81,13 @@ class Subsets(ListedProblem):
         positions: ArrayLike | None = None,
         allowed: Callable[[Any], object] | None = None,
     ) -> None:
-        self.labels = _names(n)
+        self.labels: Options | None = None
         """The names of the items; ``None`` if they are numbers."""
-        self.n: int = len(self.labels) if self.labels is not None else int(n)  # type: ignore[arg-type]
+        if isinstance(n, Iterable):
+            self.labels = checked_options("names", list(n) if isinstance(n, str) else n)
+            n = len(self.labels)
+        check(is_budget(n), "n", "a whole number of at least 1, or a list of names", n)
+        self.n = int(n)
         """Number of items."""
         items = tuple(range(self.n)) if self.labels is None else self.labels
         super().__init__(items, "a complete subset", reward, allowed)
@@ -203,10 +207,3 @@ def _chosen(state: Partial | Subset) -> Subset:
 
 def _added_by(state: Partial | Subset, actions: Sequence[Any]) -> list[tuple[Any, ...]]:
     return [() if isinstance(action, Size) else (action,) for action in actions]
-
-
-def _names(n: int | Iterable[Hashable]) -> Options | None:
-    if isinstance(n, Iterable):
-        return checked_options("names", list(n) if isinstance(n, str) else n)
-    check(is_budget(n), "n", "a whole number of at least 1, or a list of names", n)
-    return None

@@ -15,7 +15,6 @@ from dagsearch.proposers.expansions import Expansion, Options
 from dagsearch.proposers.policies import Policy
 from dagsearch.proposers.rollouts import Rollout, Uniform
 from dagsearch.results import Proposal
-from dagsearch.space.walks import Walk
 from dagsearch.values.explored import Explored
 
 # Number of descents in one proposal after which any leaf that is left will do.
@@ -48,7 +47,11 @@ class Descent(Configured):
         while True:
             path, actions = self._descend(view, rng)
             self.expansion.expand(explored, path[-1])
-            end, descents = self._roll_out(view, path[-1], rng), descents + 1
+            end, descents, state = None, descents + 1, explored.graph.states[path[-1]]
+            if view.posterior.informed:
+                end = self.rollout.finish(explored, state, rng)
+            if end is None:
+                end = Uniform().finish(explored, state, rng)
             # Not in a game: its values follow from all positions, so these must be in the DAG.
             if end is None and descents > _PATIENCE and not explored.graph.adversarial:
                 path, actions = [explored.root], []
@@ -68,13 +71,6 @@ class Descent(Configured):
         if explored.current().graph.closed[explored.root]:  # before any random number is drawn
             raise SearchExhausted("every leaf has been evaluated or asked for")
         return descend(explored, self.policy, self.expansion, rng)
-
-    def _roll_out(self, view: View, node: int, rng: np.random.Generator) -> Walk | None:
-        """A leaf below the node, with the actions to it; ``None`` if only closed leaves were found."""
-        state, end = view.explored.graph.states[node], None
-        if view.posterior.informed:
-            end = self.rollout.finish(view.explored, state, rng)
-        return end if end is not None else Uniform().finish(view.explored, state, rng)
 
 
 def descend(

@@ -174,17 +174,15 @@ class Stretches:
         moved, place = group < moves, group[group >= moves] - moves
         replaced = np.tile(codes, (place.size, 1))
         replaced[np.arange(place.size), place] = unused[number[~moved]]
-        return np.concatenate([self._rearranged(codes, group[moved], number[moved]), replaced])
-
-    def _rearranged(self, codes: IntArray, stretch: IntArray, number: IntArray) -> IntArray:
-        kind, first = np.divmod(stretch[:, None], self._length)
-        last = first + self._DISTANCES[kind] + number[:, None]
-        place = np.arange(self._length)
-        swapped = np.where(place == first, last, np.where(place == last, first, place))
-        later = np.where(place == last, first, place + 1)
-        sooner = np.where(place == first, last, place - 1)
-        source = np.choose(kind, [swapped, later, sooner, first + last - place])
-        return codes[np.where((first <= place) & (place <= last), source, place)]
+        kind, first = np.divmod(group[moved, None], self._length)
+        last = first + self._DISTANCES[kind] + number[moved, None]
+        position = np.arange(self._length)
+        swapped = np.where(position == first, last, np.where(position == last, first, position))
+        later = np.where(position == last, first, position + 1)
+        sooner = np.where(position == first, last, position - 1)
+        source = np.choose(kind, [swapped, later, sooner, first + last - position])
+        rearranged = codes[np.where((first <= position) & (position <= last), source, position)]
+        return np.concatenate([rearranged, replaced])
 
 
 class PathMoves:
