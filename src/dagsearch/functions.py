@@ -4,8 +4,8 @@ import inspect
 from collections.abc import Callable, Iterable
 from concurrent.futures import Executor
 from copy import copy
-from dataclasses import dataclass, replace
-from functools import wraps
+from dataclasses import replace
+from functools import partial, wraps
 from os import PathLike
 from typing import Any, ParamSpec, cast
 
@@ -290,20 +290,14 @@ def minimized(problem: Any) -> Any:
         return problem
     made = copy(problem)
     if not isinstance(problem, FunctionProblem):  # which negates the function's results itself
-        object.__setattr__(made, "reward", _Negative(problem.reward))  # even if it is a frozen dataclass
+        object.__setattr__(made, "reward", partial(_negative, problem.reward))  # even if it is frozen
     object.__setattr__(made, "minimize", True)
     return made
 
 
-@dataclass(frozen=True)
-class _Negative:
-    """The negative of a reward; picklable."""
-
-    reward: Callable[[State], float]
-
-    def __call__(self, leaf: State) -> float:
-        found = self.reward(leaf)
-        return found if found is None else 0.0 - found  # None is for the search to refuse
+def _negative(reward: Callable[[State], float], leaf: State) -> float:
+    found = reward(leaf)
+    return found if found is None else 0.0 - found  # None is for the search to refuse
 
 
 def turned(result: Result) -> Result:

@@ -255,7 +255,13 @@ class Search(Session[Proposal]):
         asked_by = None if pending is None else self.data.pending[pending].part
         part = self.posterior.part if asked_by is None else asked_by
         self.without_fantasies()
-        self._compare_rewards(leaf, row, reward)
+        before = [] if self.repeats or not self.index.table.closed[row] else self.data.of_leaf(row)
+        if before and reward not in before:
+            logger.warning(
+                "%r has the rewards %.6g and %.6g, but the search takes rewards to have no noise: make it "
+                "with noisy=True, or take a wrong reward back with forget(leaf)",
+                *(leaf, before[0], reward),
+            )
         believed = self.posterior.evidence is not None and part == self.posterior.part
         predicted = self.posterior.of_reward(row, noise) if believed else None
         actions = proposal.actions if proposal is not None else self._way(leaf)
@@ -285,18 +291,6 @@ class Search(Session[Proposal]):
                 self.posterior.rebind(standardized(covariance.bind(self.space), self.space), len(ready))
             self._learn(ready)
         return evaluation
-
-    def _compare_rewards(self, leaf: State, row: int, reward: float) -> None:
-        """Warn if a leaf of a search without noise has a second, different reward."""
-        if self.repeats or not self.index.table.closed[row]:
-            return
-        before = self.data.of_leaf(row)
-        if before and reward not in before:
-            logger.warning(
-                "%r has the rewards %.6g and %.6g, but the search takes rewards to have no noise: make it "
-                "with noisy=True, or take a wrong reward back with forget(leaf)",
-                *(leaf, before[0], reward),
-            )
 
     def _asked(self, evaluated: Proposal | State, leaf: State) -> tuple[Proposal | None, int | None]:
         """The proposal that was evaluated, if its actions lead to its leaf; the place of a pending one."""

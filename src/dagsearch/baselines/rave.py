@@ -114,17 +114,7 @@ class Rave(Configured, Policy):
 
     def rate(self, options: Options) -> FloatArray:
         """The score of every option."""
-        averages, nodes = self._averages, options.nodes
-        (number, mean), variance = averages.of(options, nodes), averages.variance[nodes]
-        alpha = self.c2 / (self.c2 + number)
-        expected = (1.0 - alpha) * mean + alpha * options.sign * self._rave(options)
-        spent = math.log(max(1.0, float(averages.count[options.node]))) / np.maximum(number, 1.0)
-        bonus = np.sqrt(self.c1 * spent * np.minimum(0.25, variance + np.sqrt(2.0 * spent)))
-        return np.asarray(expected + bonus)
-
-    def _rave(self, options: Options) -> FloatArray:
-        """(1−β) l-RAVE + β g-RAVE of every option's item."""
-        averages, made = self._averages, options.made
+        averages, nodes, made = self._averages, options.nodes, options.made
         actions = [made.actions[action] for action in options.actions.tolist()]
         added = self._added_items(made.parent, actions)
         if several := [list(items) for items in added if len(items) != 1]:
@@ -136,7 +126,13 @@ class Rave(Configured, Policy):
         overall = np.where(seen > 0.0, total / np.maximum(seen, 1.0), averages.mean[options.explored.root])
         seen, total = averages.at[options.node].counts_and_sums(items)
         beta = self.c3 / (self.c3 + seen)
-        return np.asarray((1.0 - beta) * total / np.maximum(seen, 1.0) + beta * overall)
+        rave = (1.0 - beta) * total / np.maximum(seen, 1.0) + beta * overall
+        (number, mean), variance = averages.of(options, nodes), averages.variance[nodes]
+        alpha = self.c2 / (self.c2 + number)
+        expected = (1.0 - alpha) * mean + alpha * options.sign * rave
+        spent = math.log(max(1.0, float(averages.count[options.node]))) / np.maximum(number, 1.0)
+        bonus = np.sqrt(self.c1 * spent * np.minimum(0.25, variance + np.sqrt(2.0 * spent)))
+        return np.asarray(expected + bonus)
 
     def value(self, options: Options) -> FloatArray:
         """Mean reward of every option; −∞ for options without rewards."""

@@ -62,17 +62,11 @@ def scale_features(numbers: FloatArray) -> list[FloatArray | None]:
             found.append(None)
             continue
         kept.append(place)
+        span = place - place.min()
+        degrees = min(len(_WEIGHTS), np.unique(place).size - 1)
+        powers = np.vander(2.0 * span / span.max() - 1.0, degrees + 1, increasing=True)
         features = np.zeros((len(numbers), len(_WEIGHTS)))
-        features[known] = _polynomials(place)
+        polynomials = np.linalg.qr(powers)[0][:, 1:]  # zero on average
+        features[known, :degrees] = math.sqrt(len(place)) * polynomials * _WEIGHTS[:degrees]
         found.append(features)
-    return found
-
-
-def _polynomials(place: FloatArray) -> FloatArray:
-    """Orthogonal polynomials of positions, weighted; zero on average."""
-    span = place - place.min()
-    degrees = min(len(_WEIGHTS), np.unique(place).size - 1)
-    powers = np.vander(2.0 * span / span.max() - 1.0, degrees + 1, increasing=True)
-    found = np.zeros((len(place), len(_WEIGHTS)))
-    found[:, :degrees] = math.sqrt(len(place)) * np.linalg.qr(powers)[0][:, 1:] * _WEIGHTS[:degrees]
     return found
