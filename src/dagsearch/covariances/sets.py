@@ -201,8 +201,13 @@ class SetKernel(Covariance):
     # Hyperparameters -------------------------------------------------------------------------------
 
     def value_and_gradient(self, rows: Rows) -> tuple[FloatArray, Gradient]:
-        entries, center = self._entries(rows)
-        matrix = self._matrix_between
+        matrix, center = self._matrix_between, np.zeros(rows.shape[1])  # what entries lack to be centred
+        if self._parts and rows.shape[1] >= _MANY and np.count_nonzero(rows) <= _FEW * np.size(rows):
+            from scipy.sparse import csr_array  # slow to import
+
+            entries, center = csr_array(rows), self._center
+        else:
+            entries = rows - self._center
         smooth = self._scale * (entries if matrix is None else entries @ matrix)
         towards = smooth @ center
         inner = entries @ smooth.T - towards[:, None] - towards + self._towards @ center
@@ -225,15 +230,6 @@ class SetKernel(Covariance):
             )
 
         return matrix, gradient
-
-    def _entries(self, rows: Rows) -> tuple[Any, FloatArray]:
-        """Rows less some vector, as an array or a sparse array, and the center less that vector."""
-        dense = len(self._center) < _MANY or np.count_nonzero(rows) > _FEW * np.size(rows)
-        if dense or not self._parts:
-            return rows - self._center, np.zeros(rows.shape[1])
-        from scipy.sparse import csr_array  # slow to import
-
-        return csr_array(rows), self._center
 
     def _by_items(
         self, entries: Any, center: FloatArray, weights: FloatArray, by_u: FloatArray
