@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from experiments.harness.curves import summary as means
-from experiments.harness.runner import ExperimentError, Outcome
+from experiments.harness.runner import ExperimentError, Outcome, commit
 
 
 class Experiment(NamedTuple):
@@ -113,6 +113,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = {name: getattr(options, name) for name in chosen.takes if getattr(options, name) is not None}
     name, function = chosen.where.split(":")
     out = options.out or Path(COMMANDS[options.command][1], chosen.folder)
+    commit()  # of the code that runs, not of what it is when the run has ended
     try:
         out.mkdir(parents=True, exist_ok=True)
         module = import_module(f"experiments.{name}")

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from sklearn.model_selection import ParameterGrid
 
-from dagsearch._internal.typing import FloatArray
+from dagsearch._internal.typing import BoolArray, FloatArray
 from dagsearch.selection.grid import GridProblem
 from dagsearch.selection.identity import identity_of
 from dagsearch.sklearn import DAGSearchCV
@@ -29,7 +29,7 @@ _SEEDS = 20
 _MOST_TRIALS = 2
 
 
-def within_one_error(folds: FloatArray) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]":
+def within_one_error(folds: FloatArray) -> BoolArray:
     """Which candidates are within one standard error of the best; ``folds`` has one row per candidate."""
     means = np.nan_to_num(folds.mean(axis=1), nan=-np.inf)
     best = folds[np.argmax(means)]
@@ -91,7 +91,7 @@ def run(quick: bool = False, jobs: int = 1, scores: Path = Path("results/grid"))
     fit_what_is_missing(scores, names, jobs)
     known, seeds = read_scores(scores), 2 if quick else _SEEDS
     tasks = [(m, name, known[name][0], seed) for m in METHODS for name in names for seed in range(seeds)]
-    rows = run_tasks(_replayed, tasks, jobs, progress=True)
+    rows = run_tasks(_replayed, tasks, jobs)
     rows += [Row(GRID, name, 0, len(known[name][0]), float(len(known[name][0]))) for name in names]
     rows += _halving_rows(scores, known)
     near = {name: int(within_one_error(known[name][0]).sum()) for name in names}

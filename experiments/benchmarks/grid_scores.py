@@ -5,7 +5,7 @@ Halving scores candidates on few rows first, so it cannot be replayed: its runs 
 
 import warnings
 from collections.abc import Sequence
-from itertools import product
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from sklearn.model_selection import ParameterGrid, cross_validate
 
 from dagsearch._internal.typing import FloatArray
 from experiments.benchmarks.grid_tasks import FOLDS, TASKS
-from experiments.harness.runner import run_tasks, write_csv, write_settings
+from experiments.harness.runner import Outcome, run_tasks
 
 _SCORES, _HALVING = "scores.csv.gz", "halving.csv.gz"
 # Candidates that a process scores at a time.
@@ -25,27 +25,18 @@ _CHUNK = 16
 _SEEDS = 4
 
 
-def fit_what_is_missing(folder: Path, names: Sequence[str], jobs: int, progress: bool = True) -> None:
-    """Write the scores of the grids, and runs of successive halving, unless the folder has them."""
-    folder.mkdir(parents=True, exist_ok=True)
-    if not (folder / _SCORES).exists():
-        chunks = [(name, start) for name in names for start in range(0, _size(name), _CHUNK)]
-        heads = ["task", "candidate", "seconds", *(f"fold {fold}" for fold in range(FOLDS))]
-        found = run_tasks(_scores, chunks, jobs, progress)
-        write_csv(folder / _SCORES, pd.DataFrame([row for rows in found for row in rows], columns=heads))
-        write_settings(folder, "scores", {"tasks": list(names)})
-    if (folder / _HALVING).exists():
+def fit_what_is_missing(folder: Path, names: Sequence[str], jobs: int) -> None:
+    """Write the scores of the grids, and runs of successive halving, unless the folder has both."""
+    if (folder / _SCORES).exists() and (folder / _HALVING).exists():
         return
-    rows = list[list[Any]]()
-    for seed, name in product(range(_SEEDS), names):
-        rows += _halving(name, seed, jobs)
-        rows.sort(key=lambda row: (names.index(row[0]), row[1]))
-        heads = ["task", "seed", "rows", "fits", "seconds", "candidate"]
-        write_csv(folder / _HALVING, pd.DataFrame(rows, columns=heads))
-
-
-def _size(name: str) -> int:
-    return len(ParameterGrid(TASKS[name].grid))
+    sizes = {name: len(ParameterGrid(TASKS[name].grid)) for name in names}
+    chunks = [(name, start) for name in names for start in range(0, sizes[name], _CHUNK)]
+    heads = ["task", "candidate", "seconds", *(f"fold {fold}" for fold in range(FOLDS))]
+    scores = pd.DataFrame(chain.from_iterable(run_tasks(_scores, chunks, jobs)), columns=heads)
+    heads = ["task", "seed", "rows", "fits", "seconds", "candidate"]
+    ends = (_halving(name, seed, jobs) for name in names for seed in range(_SEEDS))
+    halving = pd.DataFrame(chain.from_iterable(ends), columns=heads)
+    Outcome("scores", (), {"tasks": list(names)}, tables={"scores": scores, "halving": halving}).write(folder)
 
 
 def _scores(name: str, start: int) -> list[list[Any]]:
@@ -54,8 +45,7 @@ def _scores(name: str, start: int) -> list[list[Any]]:
     data, target = task.load()
     rows = []
     for number, candidate in list(enumerate(ParameterGrid(task.grid)))[start : start + _CHUNK]:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(action="ignore"):
             model = clone(task.estimator).set_params(**clone(candidate, safe=False))
             found = cross_validate(model, data, target, cv=task.cv, scoring=task.scoring)
         seconds = float(found["fit_time"].sum() + found["score_time"].sum())
@@ -78,8 +68,7 @@ def _halving(name: str, seed: int, jobs: int) -> list[list[Any]]:
         refit=False,
         n_jobs=jobs,
     )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         search.fit(data, target)
     results, grid = search.cv_results_, list(ParameterGrid(task.grid))
     spent = (results["mean_fit_time"] + results["mean_score_time"]) * FOLDS

@@ -67,6 +67,11 @@ def _steps(**steps: Any) -> Pipeline:
     return Pipeline(list(steps.items()))
 
 
+def _of(step: str, **parameters: list[Any]) -> dict[str, list[Any]]:
+    """Values of the parameters of a step."""
+    return {f"{step}__{name}": values for name, values in parameters.items()}
+
+
 _SCALERS = ["passthrough", StandardScaler(), MinMaxScaler(), RobustScaler()]
 
 TASKS: dict[str, Task] = {
@@ -74,26 +79,18 @@ TASKS: dict[str, Task] = {
         partial(_bundled, load_breast_cancer),
         _steps(scale=StandardScaler(), svm=SVC()),
         [
-            {"svm__kernel": ["linear"], "svm__C": _powers(-4, 4)},
-            {"svm__kernel": ["rbf"], "svm__C": _powers(-4, 4), "svm__gamma": _powers(-6, 2)},
-            {
-                "svm__kernel": ["poly"],
-                "svm__C": _powers(-4, 4),
-                "svm__gamma": _powers(-4, 0),
-                "svm__degree": [2, 3, 4],
-                "svm__coef0": [0.0, 1.0],
-            },
+            _of("svm", kernel=["linear"], C=_powers(-4, 4)),
+            _of("svm", kernel=["rbf"], C=_powers(-4, 4), gamma=_powers(-6, 2)),
+            _of("svm", kernel=["poly"], C=_powers(-4, 4), gamma=_powers(-4, 0))
+            | _of("svm", degree=[2, 3, 4], coef0=[0.0, 1.0]),
         ],
         "accuracy",
     ),
     "digits, PCA and SVM": Task(
         partial(_bundled, load_digits),
         _steps(pca=PCA(random_state=0), svm=SVC()),
-        {
-            "pca__n_components": [5, 10, 15, 20, 30, 40, 50],
-            "svm__C": _powers(-2, 4),
-            "svm__gamma": _powers(-6, 0),
-        },
+        _of("pca", n_components=[5, 10, 15, 20, 30, 40, 50])
+        | _of("svm", C=_powers(-2, 4), gamma=_powers(-6, 0)),
         "accuracy",
     ),
     "wine, logistic regression": Task(
@@ -103,23 +100,15 @@ TASKS: dict[str, Task] = {
             reduce=PCA(random_state=0),
             model=LogisticRegression(solver="saga", max_iter=300, random_state=0),
         ),
-        {
-            "scale": _SCALERS,
-            "reduce__n_components": [2, 4, 6, 8, 10, 13],
-            "model__C": _powers(-3, 3),
-            "model__l1_ratio": [0.0, 0.5, 1.0],
-        },
+        {"scale": _SCALERS, **_of("reduce", n_components=[2, 4, 6, 8, 10, 13])}
+        | _of("model", C=_powers(-3, 3), l1_ratio=[0.0, 0.5, 1.0]),
         "neg_log_loss",
     ),
     "iris, neighbours": Task(
         partial(_bundled, load_iris),
         _steps(scale=StandardScaler(), knn=KNeighborsClassifier()),
-        {
-            "scale": _SCALERS,
-            "knn__n_neighbors": [1, 3, 5, 7, 9, 11, 15, 20, 25, 30, 40, 50],
-            "knn__weights": ["uniform", "distance"],
-            "knn__p": [1, 1.5, 2, 3],
-        },
+        {"scale": _SCALERS, "knn__n_neighbors": [1, 3, 5, 7, 9, 11, 15, 20, 25, 30, 40, 50]}
+        | _of("knn", weights=["uniform", "distance"], p=[1, 1.5, 2, 3]),
         "neg_log_loss",
     ),
     "diabetes, linear models": Task(
@@ -139,8 +128,7 @@ TASKS: dict[str, Task] = {
                 "expand": ["passthrough", PolynomialFeatures(2)],
                 "scale": _SCALERS[1:],
                 "model": [ElasticNet(max_iter=3000)],
-                "model__alpha": _powers(-4, 2),
-                "model__l1_ratio": [0.1, 0.3, 0.5, 0.7, 0.9],
+                **_of("model", alpha=_powers(-4, 2), l1_ratio=[0.1, 0.3, 0.5, 0.7, 0.9]),
             },
         ],
         "r2",
@@ -162,24 +150,15 @@ TASKS: dict[str, Task] = {
         _steps(scale=StandardScaler(), model=Ridge()),
         [
             {"model": [Ridge()], "model__alpha": _powers(-4, 4, 0.5)},
-            {
-                "model": [SVR()],
-                "model__C": _powers(-2, 4),
-                "model__gamma": _powers(-5, 1),
-                "model__epsilon": [0.01, 0.1, 0.5, 1.0],
-            },
-            {
-                "model": [KNeighborsRegressor()],
-                "model__n_neighbors": [1, 2, 3, 4, 5, 7, 10, 15, 20, 30],
-                "model__weights": ["uniform", "distance"],
-                "model__p": [1, 2],
-            },
+            {"model": [SVR()]}
+            | _of("model", C=_powers(-2, 4), gamma=_powers(-5, 1), epsilon=[0.01, 0.1, 0.5, 1.0]),
+            {"model": [KNeighborsRegressor()], "model__n_neighbors": [1, 2, 3, 4, 5, 7, 10, 15, 20, 30]}
+            | _of("model", weights=["uniform", "distance"], p=[1, 2]),
             {
                 "model": [RandomForestRegressor(random_state=0)],
                 "model__max_features": [0.2, 0.4, 0.6, 0.8, 1.0],
-                "model__min_samples_leaf": [1, 2, 5, 10],
-                "model__max_depth": [3, 6, None],
-            },
+            }
+            | _of("model", min_samples_leaf=[1, 2, 5, 10], max_depth=[3, 6, None]),
         ],
         "r2",
     ),
@@ -187,20 +166,17 @@ TASKS: dict[str, Task] = {
         _images,
         _steps(reduce=PCA(random_state=0), model=LogisticRegression(max_iter=300)),
         [
-            {reduce: [step], parameter: sizes, "model": [model], **settings}
-            for reduce, step, parameter, sizes in (
-                ("reduce", PCA(random_state=0), "reduce__n_components", [5, 10, 20, 30, 40, 60, 80, 120]),
-                ("reduce", SelectKBest(), "reduce__k", [25, 50, 100, 150, 200, 300, 400, 500]),
+            {"reduce": [step], **sizes, "model": [model], **settings}
+            for step, sizes in (
+                (PCA(random_state=0), _of("reduce", n_components=[5, 10, 20, 30, 40, 60, 80, 120])),
+                (SelectKBest(), _of("reduce", k=[25, 50, 100, 150, 200, 300, 400, 500])),
             )
             for model, settings in (
-                (LogisticRegression(max_iter=300), {"model__C": _powers(-4, 3)}),
-                (SVC(), {"model__C": _powers(-1, 3), "model__gamma": [*_powers(-4, 0), "scale"]}),
+                (LogisticRegression(max_iter=300), _of("model", C=_powers(-4, 3))),
+                (SVC(), _of("model", C=_powers(-1, 3), gamma=[*_powers(-4, 0), "scale"])),
                 (
                     KNeighborsClassifier(),
-                    {
-                        "model__n_neighbors": [1, 3, 5, 7, 10, 15, 25],
-                        "model__weights": ["uniform", "distance"],
-                    },
+                    _of("model", n_neighbors=[1, 3, 5, 7, 10, 15, 25], weights=["uniform", "distance"]),
                 ),
             )
         ],

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 from sklearn.base import clone
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.feature_selection import RFE, SelectKBest, f_classif, f_regression
@@ -129,8 +130,7 @@ def _k_best(part: Round, budget: int) -> Answer:
 def ranked_by_test(part: Round) -> list[int]:
     """The columns by a univariate test, the best first."""
     test = f_classif if part.classification else f_regression
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")  # columns that do not vary
+    with warnings.catch_warnings(action="ignore"), np.errstate(all="ignore"):  # columns that do not vary
         strength = SelectKBest(test, k="all").fit(part.numbers, part.target).scores_
     order: list[int] = np.argsort(-np.nan_to_num(strength), kind="stable").tolist()
     return order
@@ -140,9 +140,7 @@ def _rfe(part: Round, budget: int) -> Answer:
     model = LogisticRegression(max_iter=300) if part.classification else Ridge()
     width = part.numbers.shape[1]
     selector = RFE(model, n_features_to_select=part.k, step=1 if width < 100 else 0.1)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # not converged, with many columns
-        selector.fit(part.numbers, part.target)
+    selector.fit(part.numbers, part.target)
     fits = width - part.k if width < 100 else 2 * int(np.log(width / part.k) / 0.1)
     return selector.get_support(indices=True).tolist(), fits
 
@@ -164,9 +162,7 @@ def _boruta(part: Round, budget: int) -> Answer:
     kind = RandomForestClassifier if part.classification else RandomForestRegressor
     forest = kind(n_jobs=1, max_depth=5, random_state=part.seed)
     selector = boruta.BorutaPy(forest, n_estimators=100, max_iter=30, random_state=part.seed)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        selector.fit(part.numbers, np.asarray(part.target))
+    selector.fit(part.numbers, np.asarray(part.target))
     # Boruta decides which features matter at all: the most important of those ranked first are taken.
     strength = np.nan_to_num(selector.importance_history_[1:]).mean(axis=0)
     order = np.lexsort((-strength, selector.ranking_))
@@ -174,16 +170,9 @@ def _boruta(part: Round, budget: int) -> Answer:
 
 
 def _mrmr(part: Round, budget: int) -> Answer:
-    import pandas as pd
-
-    mrmr = import_peer("mrmr")
+    mrmr, data, target = import_peer("mrmr"), pd.DataFrame(part.numbers), pd.Series(part.target)
     choose = mrmr.mrmr_classif if part.classification else mrmr.mrmr_regression
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        found = choose(
-            pd.DataFrame(part.numbers), pd.Series(part.target), part.k, show_progress=False, n_jobs=1
-        )
-    return [int(column) for column in found], 0
+    return [int(one) for one in choose(data, target, part.k, show_progress=False, n_jobs=1)], 0
 
 
 def _searched(part: Round, draws: Iterable[Sequence[int]]) -> Answer:
@@ -254,7 +243,8 @@ def run(quick: bool, jobs: int) -> Outcome:
 def _one(method: str, name: str, number: int, budget: int) -> list[Row]:
     part = split_of(TASKS[name](), number)
     began = time.perf_counter()
-    columns, fits = METHODS[method](part, budget)
+    with warnings.catch_warnings(action="ignore"):  # not converged, with many columns
+        columns, fits = METHODS[method](part, budget)
     seconds = time.perf_counter() - began
     found = {
         "held out": part.judged(columns),

@@ -32,9 +32,9 @@ def gaussian_process(evaluate: Evaluations, space: Space, seed: int) -> None:
     """
     rng = np.random.default_rng(seed)
     import_peer("botorch")
-    with warnings.catch_warnings(), threadpool_limits(limits=1):  # after the import: it limits what is loaded
-        # They say that a fit did not converge, categories are not below 1, or a variance was rounded.
-        warnings.simplefilter("ignore")
+    # Warnings say that a fit did not converge, categories are not below 1, or a variance was rounded. Threads
+    # are limited after the import: only what is loaded can be.
+    with warnings.catch_warnings(action="ignore"), threadpool_limits(limits=1):
         for point in space.sample(min(INITIAL, evaluate.budget // 4), rng):
             evaluate(point)
         fitted, due = None, 0

@@ -58,7 +58,8 @@ def places(settings: Mapping[str, Setting]) -> Places:
             other, values = setting.when
             options = tuple(settings[other].values.index(value) for value in values)
             conditions[names.index(name)] = Condition(names.index(other), options)
-    return Places.of_values([setting.values for setting in settings.values()], conditions, names)
+    values = [setting.values for setting in settings.values()]
+    return Places(list(map(len, values)), conditions, names, values)
 
 
 # What there is to set ----------------------------------------------------------------------------------
@@ -207,8 +208,7 @@ def fitted(name: str, made: Settings) -> float:
     kind = model_selection.KFold if regression else model_selection.StratifiedKFold
     folds = kind(table.folds, shuffle=True, random_state=0)
     whole = pipeline.make_pipeline(*_prepared(made), _model(made, regression))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that a fit has not converged is part of what a pipeline is
+    with warnings.catch_warnings(action="ignore"):  # that a fit has not converged is part of a pipeline
         return float(model_selection.cross_val_score(whole, X, y, scoring=table.scoring, cv=folds).mean())
 
 

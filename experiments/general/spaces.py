@@ -45,6 +45,8 @@ class Places:
         When a place exists, by its number; always, if it is not there.
     names : sequence of str, optional
         Names of the places.
+    values : sequence of sequences, optional
+        What the options of every place are, names or numbers on a scale, if they are more than numbered.
     """
 
     own_lengths = True
@@ -54,21 +56,12 @@ class Places:
         options: Sequence[int],
         conditions: dict[int, Condition] | None = None,
         names: Sequence[str] | None = None,
+        values: Sequence[Sequence[Hashable]] | None = None,
     ) -> None:
         self.options: IntArray = np.array(options, dtype=np.int64)
         self.conditions = conditions or {}
         self.names = tuple(names or (f"x{place}" for place in range(len(options))))
-        self.values: tuple[tuple[Hashable, ...], ...] | None = None
-        """What the options of every place are, if they are more than numbered."""
-
-    @classmethod
-    def of_values(
-        cls, values: Sequence[Sequence[Hashable]], conditions: dict[int, Condition], names: Sequence[str]
-    ) -> "Places":
-        """Places whose options are names, or numbers on a scale."""
-        places = cls([len(options) for options in values], conditions, names)
-        places.values = tuple(map(tuple, values))
-        return places
+        self.values = None if values is None else tuple(map(tuple, values))
 
     @property
     def size(self) -> int:
@@ -150,13 +143,6 @@ class Places:
         within = np.arange(len(longer)) - np.repeat(np.cumsum(counts) - counts, counts)
         added = np.where(self.exists(longer, place), within, self.options[place])
         return np.column_stack([longer, added])
-
-
-class Letters(Places):
-    """A word of fixed length; every letter may stand at every place."""
-
-    def __init__(self, length: int, letters: int) -> None:
-        super().__init__([letters] * length)
 
 
 class AnySize(Places):

@@ -65,7 +65,6 @@ class Suite(NamedTuple):
         jobs: int = 1,
         quick: bool = False,
         keep: Path | None = None,
-        progress: bool = True,
     ) -> Outcome:
         """Run the benchmark at full size, or ``quick``: one run of 30 evaluations of few problems.
 
@@ -84,7 +83,7 @@ class Suite(NamedTuple):
             for name in names
             for number in numbers
         ]
-        rows = run_rounds(one_run, tasks, jobs, progress)
+        rows = run_rounds(one_run, tasks, jobs)
         about = {"seeds": len(numbers), "methods": chosen, "problems": names}
         if keep is not None:
             again = {(method, problem) for method in chosen for problem in names}

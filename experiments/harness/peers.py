@@ -63,8 +63,7 @@ def optuna(evaluate: Evaluations, suggest: Callable[[Any], Any], sampler: str, s
     """
     package = import_peer("optuna")
     package.logging.set_verbosity(package.logging.ERROR)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # it says that its Gaussian processes are experimental
+    with warnings.catch_warnings(action="ignore"):  # it says that its Gaussian processes are experimental
         made = getattr(package.samplers, sampler)(seed=seed)
         study = package.create_study(direction="maximize", sampler=made)
         while True:
@@ -78,8 +77,7 @@ def optuna(evaluate: Evaluations, suggest: Callable[[Any], Any], sampler: str, s
 def import_peer(name: str, extra: str = "benchmark") -> Any:
     """Import a module that only comparisons need, or raise an error that states how to install it."""
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)  # theirs
+        with warnings.catch_warnings(action="ignore", category=DeprecationWarning):  # theirs
             return importlib.import_module(name)
     except ModuleNotFoundError as error:
         missing = (error.name or name).partition(".")[0]

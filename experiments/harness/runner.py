@@ -7,6 +7,7 @@ import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -67,13 +68,18 @@ class Outcome:
     """Figures by file name, without suffix."""
     shown: str = ""
     """What a terminal shows, if it is not the summary."""
+    tables: Mapping[str, pd.DataFrame] = field(default_factory=dict)
+    """Other measurements by file name, without suffix; one of the outcome's name stands for its rows."""
 
     def write(self, folder: Path) -> list[Path]:
         """Compressed CSV, JSON, and every figure as PNG and PDF; returns the files' paths."""
         folder.mkdir(parents=True, exist_ok=True)
-        written = [folder / f"{self.name}.csv.gz", folder / f"{self.name}.json"]
-        write_csv(written[0], pd.DataFrame(self.rows, columns=list(Row._fields)))
-        write_settings(folder, self.name, self.settings)
+        written = []
+        rows = pd.DataFrame(self.rows, columns=list(Row._fields))
+        for name, table in {self.name: rows, **self.tables}.items():
+            written.append(folder / f"{name}.csv.gz")
+            write_csv(written[-1], table)
+        written.append(write_settings(folder, self.name, self.settings))
         for name, figure in self.figures.items():
             for ending in ("png", "pdf"):
                 written.append(folder / f"{name}.{ending}")
@@ -96,13 +102,22 @@ def kept_from(path: Path) -> dict[str, Any]:
     return {name: before[name] for name in ("commit", "versions", "methods", "kept_from") if name in before}
 
 
+@cache
 def commit() -> str:
-    """The commit that is run; of a copy without its present history, what the variable COMMIT says."""
+    """The commit that is run, ``dirty`` if its code was changed since.
+
+    Of a copy without its present history it is what the variable COMMIT says.
+    """
     if "COMMIT" in os.environ:
         return os.environ["COMMIT"]
+
+    def git(*asked: str) -> str:
+        where = ["git", "-C", str(Path(__file__).parents[2]), *asked]
+        return subprocess.run(where, capture_output=True, text=True, check=True).stdout.strip()
+
     try:
-        asked = ["git", "-C", str(Path(__file__).parent), "rev-parse", "--short=7", "HEAD"]
-        return subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
+        changed = git("status", "--porcelain", "--", "src", "experiments")
+        return git("rev-parse", "--short=7", "HEAD") + (", dirty" if changed else "")
     except (OSError, subprocess.CalledProcessError):
         return "unknown"
 
@@ -130,22 +145,18 @@ def versions() -> dict[str, str]:
     return found
 
 
-def run_rounds(
-    run: Callable[..., Sequence[Row]], tasks: Sequence[tuple[Any, ...]], jobs: int, progress: bool = True
-) -> list[Row]:
+def run_rounds(run: Callable[..., Sequence[Row]], tasks: Sequence[tuple[Any, ...]], jobs: int) -> list[Row]:
     """``run(*task)`` for every task in ``jobs`` processes; rows in the order of the tasks."""
-    return [row for rows in run_tasks(run, tasks, jobs, progress) for row in rows]
+    return [row for rows in run_tasks(run, tasks, jobs) for row in rows]
 
 
-def run_tasks(
-    run: Callable[..., Result], tasks: Sequence[tuple[Any, ...]], jobs: int, progress: bool = True
-) -> list[Result]:
+def run_tasks(run: Callable[..., Result], tasks: Sequence[tuple[Any, ...]], jobs: int) -> list[Result]:
     """``run(*task)`` for every task in ``jobs`` processes; results in the order of the tasks."""
     # With one process per core, no core is left for BLAS threads.
     with parallel_config("loky", n_jobs=jobs, inner_max_num_threads=1):
         found = Parallel(return_as="generator")(delayed(run)(*task) for task in tasks)
         try:
-            return list(tqdm(found, total=len(tasks), disable=not progress, unit="run"))
+            return list(tqdm(found, total=len(tasks), unit="run"))
         except BrokenProcessPool as error:
             raise ExperimentError("a worker process died: was it killed, or out of memory?") from error
 

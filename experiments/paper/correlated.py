@@ -100,12 +100,8 @@ def fold(
     return mean, var
 
 
-def _backup(_: int) -> Correlated:
-    return Correlated(prior=(0.0, 1.0))
-
-
 METHODS = {
-    preset: {OURS: paper(preset), CORRELATED: paper(preset, backup=_backup)}
+    preset: {OURS: paper(preset), CORRELATED: paper(preset, backup=lambda _: Correlated(prior=(0.0, 1.0)))}
     for preset in ("synthetic", "tictactoe")
 }
 

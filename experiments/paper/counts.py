@@ -1,5 +1,6 @@
 """Every count in the paper's text, computed."""
 
+from collections import Counter
 from math import comb, perm
 
 from dagsearch.problem import Problem, State
@@ -19,9 +20,8 @@ PAPER = {
 
 def run(quick: bool = False, jobs: int = 1) -> Outcome:
     """Count; a row's method names what is counted, its setting is the paper's number."""
-    synthetic = _states_by_paths(Synthetic(seed=0))
     problem = Synthetic(seed=0)
-    game = _states_by_paths(TicTacToe())
+    synthetic, game = states_by_paths(problem), states_by_paths(TicTacToe())
     found = {
         "Tic-Tac-Toe, nodes of the tree": sum(game.values()),
         "Tic-Tac-Toe, board states": len(game),
@@ -35,17 +35,14 @@ def run(quick: bool = False, jobs: int = 1) -> Outcome:
     return Outcome("counts", rows, {})
 
 
-def _states_by_paths(problem: Problem) -> dict[State, int]:
+def states_by_paths(problem: Problem) -> dict[State, int]:
     """The number of paths to every state."""
-    total: dict[State, int] = {}
-    level = {problem.root(): 1}
+    total, level = Counter[State](), Counter({problem.root(): 1})
     while level:
-        for state, paths in level.items():
-            total[state] = total.get(state, 0) + paths
-        following: dict[State, int] = {}
+        total += level
+        following = Counter[State]()
         for state, paths in level.items():
             for action in problem.actions(state):
-                child = problem.step(state, action)
-                following[child] = following.get(child, 0) + paths
+                following[problem.step(state, action)] += paths
         level = following
     return total

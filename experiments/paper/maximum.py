@@ -3,7 +3,7 @@
 import math
 
 import numpy as np
-from scipy.special import ndtr
+from scipy.stats import norm
 
 from dagsearch._internal.typing import FloatArray
 from dagsearch.values.gaussians import max_of_many
@@ -19,7 +19,7 @@ def run(quick: bool = False, jobs: int = 1) -> Outcome:
     """Moments of the approximations and of the truth, and the figure."""
     grid = np.linspace(-8.0, 10.0, 20_001)
     density = true_density(grid)
-    tilted = density * _normal(grid, *PRIOR)
+    tilted = density * norm.pdf(grid, *PRIOR)
     tilted /= np.trapezoid(tilted, grid)
     moments = {
         "no prior, matched": max_of_many(MEANS, VARIANCES),
@@ -35,13 +35,13 @@ def run(quick: bool = False, jobs: int = 1) -> Outcome:
     drawn = figure()
     axes = drawn.subplots()
     for i, (mean, var) in enumerate(zip(MEANS, VARIANCES, strict=True), start=1):
-        label = f"$x_{i}$"
-        axes.plot(grid, _normal(grid, mean, var), color="#56B4E9", alpha=0.3 + 0.2 * i, label=label)
-    axes.plot(grid, _normal(grid, *PRIOR), color="#009E73", label="prior on the maximum")
+        drawn_density, alpha = norm.pdf(grid, mean, math.sqrt(var)), 0.3 + 0.2 * i
+        axes.plot(grid, drawn_density, color="#56B4E9", alpha=alpha, label=f"$x_{i}$")
+    axes.plot(grid, norm.pdf(grid, *PRIOR), color="#009E73", label="prior on the maximum")
     for name, colour, truth in (("no prior", "#E69F00", density), ("with prior", "#D55E00", tilted)):
         axes.plot(grid, truth, color=colour, linestyle=":", label=f"maximum, true, {name}")
         mean, var = (float(value) for value in moments[f"{name}, matched"])
-        axes.plot(grid, _normal(grid, mean, var), color=colour, label=f"maximum, matched, {name}")
+        axes.plot(grid, norm.pdf(grid, mean, math.sqrt(var)), color=colour, label=f"maximum, matched, {name}")
     axes.set(xlabel="value", ylabel="density", xlim=(-2.5, 4.5), ylim=(0.0, None))
     axes.legend(fontsize="small")
     settings = {"means": MEANS, "variances": VARIANCES, "prior": PRIOR}
@@ -54,15 +54,10 @@ def _moments(grid: FloatArray, density: FloatArray) -> tuple[float, float]:
     return mean, float(np.trapezoid((grid - mean) ** 2 * density, grid))
 
 
-def _normal(x: FloatArray, mean: float, var: float) -> FloatArray:
-    return np.exp(-0.5 * (x - mean) ** 2 / var) / math.sqrt(2.0 * math.pi * var)
-
-
 def true_density(x: FloatArray) -> FloatArray:
     """Density of the maximum: Σ_i N(x; μ_i, σ_i²) Π_{j≠i} Φ_j(x)."""
-    cdf = [ndtr((x - mean) / math.sqrt(var)) for mean, var in zip(MEANS, VARIANCES, strict=True)]
+    normals = [norm(mean, math.sqrt(var)) for mean, var in zip(MEANS, VARIANCES, strict=True)]
     total = np.zeros_like(x)
-    for i, (mean, var) in enumerate(zip(MEANS, VARIANCES, strict=True)):
-        others = [cdf[j] for j in range(len(cdf)) if j != i]
-        total += _normal(x, mean, var) * np.prod(others, axis=0)
+    for one in normals:
+        total += one.pdf(x) * np.prod([other.cdf(x) for other in normals if other is not one], axis=0)
     return total

@@ -54,20 +54,14 @@ def _of(preset: str, c: float, softmax: dict[str, Any], initial: dict[str, int])
     }
 
 
-def _matching(_: int) -> MomentMatching:
-    return MomentMatching()
-
-
-def _matching_with_prior(_: int) -> MomentMatching:
-    return MomentMatching(prior=_PRIOR)
-
-
 SYNTHETIC: dict[str, Make] = {
     **_of("synthetic", _STEP, {}, {}),
-    f"{OURS}, no prior": paper("synthetic", backup=_matching),
+    f"{OURS}, no prior": paper("synthetic", backup=lambda _: MomentMatching()),
     f"{OURS}, prior on increments too": paper("synthetic", increment_prior=_PRIOR),
     f"{OURS}, one child at a time": paper("synthetic", expansion=lambda _: OneChild()),
-    f"{OURS}, summary adds a random child": paper("synthetic", backup=_matching, expansion=RandomChild),
+    f"{OURS}, summary adds a random child": paper(
+        "synthetic", backup=lambda _: MomentMatching(), expansion=RandomChild
+    ),
 }
 _GAME = _of("tictactoe", PRESETS["tictactoe"]["c"], {"noise": SOFTMAX_NOISE}, {})
 TICTACTOE: dict[str, Make] = {
@@ -78,7 +72,7 @@ TICTACTOE: dict[str, Make] = {
         )
         for name in ("UCT", "UCD")
     },
-    f"{OURS}, no prior": paper("tictactoe", backup=_matching),
+    f"{OURS}, no prior": paper("tictactoe", backup=lambda _: MomentMatching()),
     f"{OURS}, prior on increments too": paper("tictactoe", increment_prior=_PRIOR),
     f"{OURS}, steps of variance c": paper("tictactoe", step_variance=PRESETS["tictactoe"]["c"]),
 }
@@ -86,9 +80,9 @@ PIXELS: dict[str, Make] = {
     **_of("mnist", PRESETS["mnist"]["c"], {}, {"standardize": PRESETS["mnist"]["standardize"]}),
     "UCT-RAVE": lambda problem, seed: baselines.uct_rave(problem, seed=seed),
     "random": lambda problem, seed: baselines.random_search(problem, seed=seed),
-    f"{OURS}, prior on the maximum": paper("mnist", backup=_matching_with_prior),
+    f"{OURS}, prior on the maximum": paper("mnist", backup=lambda _: MomentMatching(_PRIOR)),
     f"{OURS}, prior on maximum and increments": paper(
-        "mnist", backup=_matching_with_prior, increment_prior=_PRIOR
+        "mnist", backup=lambda _: MomentMatching(_PRIOR), increment_prior=_PRIOR
     ),
     f"{OURS}, prior on increments": paper("mnist", increment_prior=_PRIOR),
     f"{OURS}, summary adds a random child": paper("mnist", expansion=RandomChild),

@@ -24,10 +24,6 @@ VALIDATION = 1_000
 """Number of training images held back to score subsets of pixels."""
 
 
-class DataError(ExperimentError):
-    """The MNIST files are missing, damaged or cannot be downloaded."""
-
-
 @dataclass(frozen=True)
 class Mnist:
     """Images as bytes, one row of 784 each, and their labels."""
@@ -48,7 +44,7 @@ def load(folder: Path | None = None) -> Mnist:
 
     Raises
     ------
-    DataError
+    ExperimentError
         If files are missing or damaged; the message names the files and the folder.
     """
     arrays = {name: _read(folder or _downloaded(name), name) for name in CHECKSUMS}
@@ -66,7 +62,7 @@ def _downloaded(name: str) -> Path:
         try:
             urllib.request.urlretrieve(MIRROR + name, folder / name)
         except OSError as error:
-            raise DataError(f"cannot download {name} ({error}); {_advice(folder)}") from error
+            raise ExperimentError(f"cannot download {name} ({error}); {_advice(folder)}") from error
     return folder
 
 
@@ -80,10 +76,10 @@ def _advice(folder: Path) -> str:
 def _read(folder: Path, name: str) -> NDArray[np.uint8]:
     path = folder / name
     if not path.is_file():
-        raise DataError(f"{path} is missing; {_advice(folder)}")
+        raise ExperimentError(f"{path} is missing; {_advice(folder)}")
     content = path.read_bytes()
     if hashlib.md5(content).hexdigest() != CHECKSUMS[name]:
-        raise DataError(f"{path} is damaged (its MD5 sum is wrong); {_advice(folder)}")
+        raise ExperimentError(f"{path} is damaged (its MD5 sum is wrong); {_advice(folder)}")
     data = np.frombuffer(gzip.decompress(content), dtype=np.uint8)
     dimensions = int(data[3])
     sizes = data[4 : 4 + 4 * dimensions].view(">u4")

@@ -15,6 +15,7 @@ from dagsearch.games.players import SearchPlayer
 from dagsearch.problems import TicTacToe
 from experiments.arena import openspiels_player
 from experiments.harness.runner import Outcome, Row, run_tasks
+from experiments.paper.counts import states_by_paths
 from experiments.paper.tictactoe import minimax
 
 GAME = TicTacToe(symmetric=False)
@@ -34,14 +35,9 @@ class From(TicTacToe):
 
 def positions_that_matter() -> list[str]:
     """All positions in which some move is better than another, sorted."""
-    states: set[str] = set()
-    level = {GAME.root()}
-    while level:
-        states |= level
-        level = {GAME.step(state, action) for state in level for action in GAME.actions(state)}
     return sorted(
         state
-        for state in states
+        for state in states_by_paths(GAME)
         if len({minimax(GAME, GAME.step(state, action)) for action in GAME.actions(state)}) > 1
     )
 

@@ -77,15 +77,10 @@ def play(search: Search, game: TicTacToe, rng: np.random.Generator) -> float:
     return float(problem.reward(state))
 
 
+@cache
 def minimax(game: TicTacToe, board: str) -> float:
     """Value of a board if both players play perfectly."""
-    return _minimax(game.symmetric, board)
-
-
-@cache
-def _minimax(symmetric: bool, board: str) -> float:
-    game = TicTacToe(symmetric)
-    values = [_minimax(symmetric, game.step(board, action)) for action in game.actions(board)]
+    values = [minimax(game, game.step(board, action)) for action in game.actions(board)]
     if not values:
         return game.reward(board)
     return max(values) if game.player(board) == MAX else min(values)

@@ -66,7 +66,7 @@ def _measured(name: str, seed: int) -> list[Row]:
 
 def run(quick: bool = False, jobs: int = 1) -> Outcome:
     """Select on all tables."""
-    rows = run_rounds(_measured, TABLES[:1] if quick else TABLES, jobs, True)
+    rows = run_rounds(_measured, TABLES[:1] if quick else TABLES, jobs)
     return Outcome("causes", rows, {"tables": len(TABLES), "rows": _ROWS})
 
 

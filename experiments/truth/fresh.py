@@ -1,13 +1,13 @@
 """Problems that what is stated is tested on: nothing was fitted or chosen on them."""
 
-from collections.abc import Callable
-from typing import NamedTuple
+from functools import partial
 
 import numpy as np
 
 from dagsearch._internal.typing import FloatArray, IntArray
-from experiments.general.problems.base import Instance, noisy_instance
-from experiments.general.spaces import AnySize, Condition, Letters, Order, Places, Subset
+from experiments.general.problems.base import Instance, Task, noisy
+from experiments.general.settings import Setting, places
+from experiments.general.spaces import AnySize, Order, Places, Subset
 
 
 def partition(number: int) -> Instance:
@@ -31,13 +31,13 @@ def colours(number: int) -> Instance:
     """One of 4 colours for each of 9 countries: a liking for each, less 1 where neighbours are alike."""
     rng = np.random.default_rng([number, 202])
     first, second = np.nonzero(np.triu(rng.random((9, 9)) < 0.4, 1))
-    liking, places = rng.random((9, 4)), np.arange(9)
+    liking, every = rng.random((9, 4)), np.arange(9)
 
     def scores(points: IntArray) -> FloatArray:
         alike = (points[:, first] == points[:, second]).sum(axis=1)
-        return np.asarray(liking[places, points].sum(axis=1) - alike)
+        return np.asarray(liking[every, points].sum(axis=1) - alike)
 
-    return Instance(Letters(9, 4), scores)
+    return Instance(Places([4] * 9), scores)
 
 
 def ranking(number: int) -> Instance:
@@ -84,7 +84,7 @@ def similar(number: int) -> Instance:
             total += value * (windows == np.array(piece)).all(axis=2).any(axis=1)
         return total
 
-    return Instance(Letters(8, 4), scores)
+    return Instance(Places([4] * 8), scores)
 
 
 def columns(number: int) -> Instance:
@@ -119,7 +119,7 @@ def steering(number: int) -> Instance:
             position = position + speed
         return np.asarray(-np.abs(position - place) - np.abs(speed) - price * (points != 1).sum(axis=1))
 
-    return Instance(Letters(11, 3), scores)
+    return Instance(Places([3] * 11), scores)
 
 
 def valley(number: int) -> Instance:
@@ -127,7 +127,7 @@ def valley(number: int) -> Instance:
     rng = np.random.default_rng([number, 208])
     axes, _ = np.linalg.qr(rng.normal(size=(4, 4)))
     centre = rng.uniform(3.0, 7.0, size=4)
-    space = Places.of_values([tuple(np.round(np.linspace(-1, 1, 11), 2).tolist())] * 4, {}, list("abcd"))
+    space = places(dict.fromkeys("abcd", Setting(np.round(np.linspace(-1, 1, 11), 2).tolist())))
 
     def scores(points: IntArray) -> FloatArray:
         along = (points - centre) @ axes / 3.0
@@ -142,10 +142,10 @@ def catalogue(number: int) -> Instance:
     rng = np.random.default_rng([number, 209])
     hidden = rng.normal(size=(5, 7, 2))
     inward, outward = rng.normal(size=(10, 12)) / 2.0, rng.normal(size=12)
-    places = np.arange(5)
+    every = np.arange(5)
 
     def scores(points: IntArray) -> FloatArray:
-        return np.asarray(np.tanh(hidden[places, points].reshape(len(points), 10) @ inward) @ outward)
+        return np.asarray(np.tanh(hidden[every, points].reshape(len(points), 10) @ inward) @ outward)
 
     return Instance(Places([7] * 5), scores)
 
@@ -153,24 +153,17 @@ def catalogue(number: int) -> Instance:
 def solver(number: int) -> Instance:
     """A solver with its own settings, a preconditioner for some of them, tolerances: time, negative."""
     rng = np.random.default_rng([number, 210])
-    names = ["solver", "tolerance", "precondition", "levels", "restart", "block"]
-    values = [
-        ("direct", "cg", "gmres", "multigrid"),
-        (1e-8, 1e-6, 1e-4, 1e-2),
-        ("none", "diagonal", "incomplete"),
-        tuple(range(1, 25)),
-        tuple(range(5, 65, 5)),
-        tuple(range(16, 208, 16)),
-    ]
-    conditions = {
-        2: Condition(0, (1, 2)),
-        3: Condition(0, (3,)),
-        4: Condition(0, (2,)),
-        5: Condition(0, (0, 3)),
-    }
     base, tops = rng.uniform(0.0, 2.0, size=4), rng.uniform(0.2, 0.8, size=6)
     effect, slope = rng.normal(size=(4, 4)) / 3.0, rng.uniform(-1.0, 1.0, size=(4, 7))
-    space = Places.of_values(values, conditions, names)
+    settings = {
+        "solver": Setting(("direct", "cg", "gmres", "multigrid")),
+        "tolerance": Setting((1e-8, 1e-6, 1e-4, 1e-2)),
+        "precondition": Setting(("none", "diagonal", "incomplete"), ("solver", ("cg", "gmres"))),
+        "levels": Setting(range(1, 25), ("solver", ("multigrid",))),
+        "restart": Setting(range(5, 65, 5), ("solver", ("gmres",))),
+        "block": Setting(range(16, 208, 16), ("solver", ("direct", "multigrid"))),
+    }
+    space = places(settings)
 
     def scores(points: IntArray) -> FloatArray:
         chosen, share = points[:, 0], points / space.options
@@ -190,7 +183,7 @@ def walk(number: int, steps: int) -> Instance:
         north = np.cumsum(points, axis=1)
         return np.asarray(field[np.arange(1, steps + 1) - north, north].sum(axis=1))
 
-    return Instance(Letters(steps, 2), scores)
+    return Instance(Places([2] * steps), scores)
 
 
 def groups(number: int) -> Instance:
@@ -203,38 +196,28 @@ def groups(number: int) -> Instance:
         a, b, c = points[:, order].reshape(len(points), 8, 3).transpose(2, 0, 1)
         return np.asarray(counts[whole, a, b, c].sum(axis=1))
 
-    return Instance(Letters(24, 3), scores)
-
-
-class Fresh(NamedTuple):
-    """A problem of which nothing was known before."""
-
-    budget: int
-    """Number of evaluations after which a user would stop."""
-    make: Callable[[int], Instance]
-    """The instance with a number."""
-
-    def noisy(self, budget: int) -> "Fresh":
-        """The same problem with noise."""
-        return Fresh(budget, lambda number: noisy_instance(self.make(number), number))
+    return Instance(Places([3] * 24), scores)
 
 
 FRESH = {
-    "partition": Fresh(100, partition),
-    "independent": Fresh(100, independent),
-    "colours": Fresh(120, colours),
-    "ranking": Fresh(100, ranking),
-    "joins": Fresh(80, joins),
-    "similar": Fresh(100, similar),
-    "columns": Fresh(70, columns),
-    "steering": Fresh(100, steering),
-    "valley": Fresh(70, valley),
-    "catalogue": Fresh(80, catalogue),
-    "solver": Fresh(60, solver),
-    "walk": Fresh(70, lambda number: walk(number, 12)),
-    "long-walk": Fresh(150, lambda number: walk(number, 30)),
-    "groups": Fresh(200, groups),
-    "ranking-noisy": Fresh(100, ranking).noisy(120),
-    "catalogue-noisy": Fresh(80, catalogue).noisy(100),
+    name: Task(name, "fresh", "", budget, make)
+    for name, budget, make in (
+        ("partition", 100, partition),
+        ("independent", 100, independent),
+        ("colours", 120, colours),
+        ("ranking", 100, ranking),
+        ("joins", 80, joins),
+        ("similar", 100, similar),
+        ("columns", 70, columns),
+        ("steering", 100, steering),
+        ("valley", 70, valley),
+        ("catalogue", 80, catalogue),
+        ("solver", 60, solver),
+        ("walk", 70, partial(walk, steps=12)),
+        ("long-walk", 150, partial(walk, steps=30)),
+        ("groups", 200, groups),
+    )
 }
-"""Every problem by its name."""
+"""Every problem by its name; the budget is the number of evaluations after which a user would stop."""
+for _name, _budget in (("ranking", 120), ("catalogue", 100)):
+    FRESH[f"{_name}-noisy"] = noisy(FRESH[_name], budget=_budget)

@@ -37,7 +37,7 @@ def run(jobs: int, quick: bool = False) -> Outcome:
     """Run the fresh problems."""
     names, rounds = (["walk", "columns", "valley"], 1) if quick else (list(FRESH), ROUNDS)
     tasks = [(problem, number) for number in range(rounds) for problem in names]
-    rows = run_rounds(one_run, tasks, jobs, True)
+    rows = run_rounds(one_run, tasks, jobs)
     return Outcome("search", rows, {"rounds": rounds, "problems": names, "tolerance": SMALL})
 
 

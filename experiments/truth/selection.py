@@ -8,7 +8,7 @@ true.
 import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -18,7 +18,7 @@ from dagsearch.selection.scoring import baseline_score, heldout_interval
 from experiments.benchmarks.selection import FOLDS, ranked_by_test, selected, split_of
 from experiments.benchmarks.selection_tables import Task
 from experiments.harness.markdown import aligned
-from experiments.harness.runner import run_tasks, write_csv, write_settings
+from experiments.harness.runner import Outcome, run_tasks
 from experiments.truth.measures import Line, line, table
 from experiments.truth.tables import CHOSEN_ON, TABLES
 
@@ -41,8 +41,7 @@ def measured(task: Task, name: str, number: int, size: str, budget: int) -> Foun
     rows = len(task.target)
     part = split_of(task, number, rows - min(_MOST_ROWS, int(_PART * rows)))
     columns = part.data.shape[1]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of estimators that have not converged
+    with warnings.catch_warnings(action="ignore"):  # of estimators that have not converged
         selector, fits = selected(part, AUTO if size == AUTO else part.k, budget)
 
     def held(chosen: Sequence[int]) -> tuple[float, tuple[float, float]]:
@@ -89,45 +88,26 @@ def _of_table(name: str, number: int, size: str, budget: int) -> Found:
     return measured(TABLES[name](), name, number, size, budget)
 
 
-class Selections(NamedTuple):
-    """What was measured."""
-
-    cases: pd.DataFrame
-    """A row for every selection."""
-    stated: pd.DataFrame
-    """A row for every selection and column."""
-    about: dict[str, Any]
-    """Settings, as needed to run the experiment again."""
-    shown: str = ""
-    """Nothing but the summary."""
-
-    def write(self, folder: Path) -> list[Path]:
-        """Write the files; returns their paths."""
-        written = [folder / "selection.csv.gz", folder / "inclusion.csv.gz"]
-        for path, frame in zip(written, (self.cases, self.stated), strict=True):
-            write_csv(path, frame)
-        return [*written, write_settings(folder, "selection", self.about)]
-
-
 def run(
     jobs: int,
     quick: bool = False,
     task: Callable[..., Found] = _of_table,
     names: Sequence[str] = tuple(TABLES),
-) -> Selections:
-    """Measure on all tables."""
+) -> Outcome:
+    """Measure on all tables: a row for every selection, and one for every selection and column."""
     splits, budget = (2, 20) if quick else (SPLITS, BUDGET)
     tasks = [(n, s, size, budget) for n in names for s in range(splits) for size in (QUARTER, AUTO)]
-    found = run_tasks(task, tasks, jobs, True)
+    found = run_tasks(task, tasks, jobs)
     about = {"tables": list(names), "splits": splits, "budget": budget, "folds": FOLDS}
     about |= {"rows": [_PART, _MOST_ROWS], "chosen_on": CHOSEN_ON}
     cases, stated = [case for case, _ in found], [one for _, some in found for one in some]
-    return Selections(pd.DataFrame(cases), pd.DataFrame(stated), about)
+    made = {"selection": pd.DataFrame(cases), "inclusion": pd.DataFrame(stated)}
+    return Outcome("selection", (), about, tables=made)
 
 
-def summary(outcome: Selections) -> str:
+def summary(outcome: Outcome) -> str:
     """What is stated and what is true, as a table."""
-    return aligned(table(lines(outcome.cases, outcome.stated)))
+    return aligned(table(lines(*outcome.tables.values())))
 
 
 # What holds -----------------------------------------------------------------------------------------

@@ -33,7 +33,7 @@ def test_an_experiment_runs_and_names_its_commit(command, name, tmp_path, monkey
     monkeypatch.setattr(beyond, "GAME_STEPS", (25, 50))
     assert main([command, name, "--quick", "--jobs", "1", "--out", str(tmp_path)]) == 0
     (about,) = [json.loads(path.read_text()) for path in tmp_path.glob("*.json")]
-    assert re.fullmatch(r"[0-9a-f]{7,}|unknown", about["commit"])
+    assert re.fullmatch(r"[0-9a-f]{7,}(, dirty)?|unknown", about["commit"])
     assert {"seed", "versions", "machine"} <= about.keys()
     assert next(tmp_path.glob("*.csv.gz")).stat().st_size > 50
     assert "wrote" in capsys.readouterr().out

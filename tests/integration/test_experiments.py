@@ -34,13 +34,13 @@ def squares(name, count):
 
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_rounds_come_back_in_order_from_any_number_of_processes(jobs):
-    rows = run_rounds(squares, [("a", 3), ("b", 2)], jobs, progress=False)
+    rows = run_rounds(squares, [("a", 3), ("b", 2)], jobs)
     assert rows == squares("a", 3) + squares("b", 2)
 
 
 def test_a_failing_round_is_not_swallowed():
     with pytest.raises(TypeError):
-        run_rounds(squares, [("a", "three")], 2, progress=False)
+        run_rounds(squares, [("a", "three")], 2)
 
 
 def test_written_rows_are_read_back(tmp_path):
@@ -83,7 +83,7 @@ def die(number):
 
 def test_a_worker_that_dies_is_told_plainly():
     with pytest.raises(ExperimentError, match="a worker process died"):
-        run_rounds(die, [(0,), (1,)], 2, progress=False)
+        run_rounds(die, [(0,), (1,)], 2)
 
 
 @pytest.mark.parametrize("out", ["a file", "/proc/nowhere"])

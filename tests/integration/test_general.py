@@ -34,10 +34,11 @@ pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[2]
 RNG = np.random.default_rng
 CONDITIONAL = Places([2, 3, 2, 2], {1: Condition(0, (1,)), 2: Condition(1, (0, 2))}, "abcd")
-NUMBERS = Places.of_values(
-    [("tree", "svm"), (1, 2, 3, 4), (0.001, 0.01, 0.1, 1.0, 10.0)],
+NUMBERS = Places(
+    [2, 4, 5],
     {1: Condition(0, (0,)), 2: Condition(0, (1,))},
     ("model", "depth", "C"),
+    [("tree", "svm"), (1, 2, 3, 4), (0.001, 0.01, 0.1, 1.0, 10.0)],
 )
 SPACES = {
     "places": Places([2, 3, 4]),

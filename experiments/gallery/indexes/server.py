@@ -17,8 +17,7 @@ def embedded() -> Iterator[str]:
     """
     with tempfile.TemporaryDirectory(prefix="postgresql-") as folder:
         Path(folder).chmod(0o755)  # root's server runs as another user
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # about where its lock is
+        with warnings.catch_warnings(action="ignore"):  # about where its lock is
             server = import_peer("pgserver").get_server(Path(folder, "data"), cleanup_mode="delete")
         with server:
             yield server.get_uri()

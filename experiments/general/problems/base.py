@@ -96,15 +96,15 @@ class Task:
         return self.make(number % self.instances)
 
 
-def noisy_instance(instance: Instance, number: int) -> Instance:
-    """The same instance; an evaluation adds noise of half the standard deviation of random points' scores."""
-    random = instance.space.sample(1000, np.random.default_rng([number, 3]))
-    return instance._replace(noise=0.5 * float(instance.scores(random).std()))
-
-
 def noisy(task: Task, **changes: Any) -> Task:
-    """The same problem with noise."""
-    return _variant(task, "noisy", lambda number: noisy_instance(task.make(number), number), **changes)
+    """The same problem; an evaluation adds noise of half the standard deviation of random points' scores."""
+
+    def make(number: int) -> Instance:
+        instance = task.make(number)
+        random = instance.space.sample(1000, np.random.default_rng([number, 3]))
+        return instance._replace(noise=0.5 * float(instance.scores(random).std()))
+
+    return _variant(task, "noisy", make, **changes)
 
 
 def as_class(task: Task, own: OwnClass, **changes: Any) -> Task:

@@ -9,6 +9,7 @@ import numpy as np
 
 from dagsearch._internal.typing import FloatArray, IntArray
 from experiments.general.problems.base import Instance
+from experiments.general.settings import Setting, places
 from experiments.general.spaces import Places
 
 _PRICE = 0.01
@@ -169,12 +170,12 @@ def stages(number: int) -> Instance:
     count, options = 21, 5
     alone = -np.sort(rng.exponential(size=(count, options)), axis=1)
     together = 0.5 * rng.normal(size=(count - 1, options, options))
-    names = [f"stage {stage}" for stage in range(count)]
     words = [[f"{chr(97 + stage)}{option}" for option in range(options)] for stage in range(count)]
+    settings = {f"stage {stage}": Setting(some) for stage, some in enumerate(words)}
     every = np.arange(count)
 
     def scores(points: IntArray) -> FloatArray:
         pairs = together[every[:-1], points[:, :-1], points[:, 1:]]
         return np.asarray(alone[every, points].sum(axis=1) + pairs.sum(axis=1))
 
-    return Instance(Places.of_values(words, {}, names), scores)
+    return Instance(places(settings), scores)

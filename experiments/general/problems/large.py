@@ -6,7 +6,7 @@ from dagsearch._internal.typing import FloatArray, IntArray
 from experiments.general.problems.base import Instance
 from experiments.general.problems.orders import placed, round_trip
 from experiments.general.problems.strings import merit_factor
-from experiments.general.spaces import Letters, Subset
+from experiments.general.spaces import Places, Subset
 
 
 def landscape(number: int) -> Instance:
@@ -19,7 +19,7 @@ def landscape(number: int) -> Instance:
     def scores(points: IntArray) -> FloatArray:
         return np.asarray(added[np.arange(n), points[:, read] @ weights].mean(axis=1))
 
-    return Instance(Letters(n, 2), scores)
+    return Instance(Places([2] * n), scores)
 
 
 def autocorrelation(number: int) -> Instance:
@@ -39,7 +39,7 @@ def pairs(number: int) -> Instance:
         both = together[np.arange(3 * n), points[:, first], points[:, second]]
         return np.asarray(alone[np.arange(n), points].sum(axis=1) + both.sum(axis=1))
 
-    return Instance(Letters(n, m), scores)
+    return Instance(Places([m] * n), scores)
 
 
 def assignment(number: int) -> Instance:

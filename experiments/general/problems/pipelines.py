@@ -1,45 +1,34 @@
 """Choices that depend on earlier choices, and the cell of an architecture; scores are random tables."""
 
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Hashable, Mapping, Sequence
 
 import numpy as np
 
 from dagsearch._internal.typing import FloatArray, IntArray
 from experiments.general.problems.base import Instance
-from experiments.general.spaces import Condition, Places
+from experiments.general.settings import Setting, places
+from experiments.general.spaces import Places
 
-
-class Choice(NamedTuple):
-    """A choice of a pipeline."""
-
-    options: int
-    """Number of options."""
-    smooth: bool = False
-    """Whether neighbouring options score alike, as settings on a scale do."""
-    when: tuple[str, tuple[int, ...]] | None = None
-    """The choice on which it depends, and with which of its options it exists."""
-
-
-PIPELINE: dict[str, Choice] = {
-    "imputer": Choice(3),
-    "scaler": Choice(4),
-    "selector": Choice(3),  # none, k best, principal components
-    "features": Choice(6, True, ("selector", (1, 2))),
-    "whiten": Choice(2, when=("selector", (2,))),
-    "model": Choice(5),  # linear, tree, support vectors, neighbours, boosting
-    "C": Choice(6, True, ("model", (0, 2))),
-    "penalty": Choice(2, when=("model", (0,))),
-    "depth": Choice(6, True, ("model", (1, 4))),
-    "leaf": Choice(4, True, ("model", (1,))),
-    "kernel": Choice(3, when=("model", (2,))),  # linear, radial, polynomial
-    "gamma": Choice(5, True, ("kernel", (1,))),
-    "degree": Choice(3, True, ("kernel", (2,))),
-    "k": Choice(8, True, ("model", (3,))),
-    "weighting": Choice(2, when=("model", (3,))),
-    "rate": Choice(5, True, ("model", (4,))),
-    "rounds": Choice(5, True, ("model", (4,))),
+PIPELINE = {
+    "imputer": Setting("abc"),
+    "scaler": Setting("abcd"),
+    "selector": Setting(("none", "best", "components")),
+    "features": Setting(range(6), ("selector", ("best", "components"))),
+    "whiten": Setting("ab", ("selector", ("components",))),
+    "model": Setting(("linear", "tree", "vectors", "neighbours", "boosting")),
+    "C": Setting(range(6), ("model", ("linear", "vectors"))),
+    "penalty": Setting("ab", ("model", ("linear",))),
+    "depth": Setting(range(6), ("model", ("tree", "boosting"))),
+    "leaf": Setting(range(4), ("model", ("tree",))),
+    "kernel": Setting(("linear", "radial", "polynomial"), ("model", ("vectors",))),
+    "gamma": Setting(range(5), ("kernel", ("radial",))),
+    "degree": Setting(range(3), ("kernel", ("polynomial",))),
+    "k": Setting(range(8), ("model", ("neighbours",))),
+    "weighting": Setting("ab", ("model", ("neighbours",))),
+    "rate": Setting(range(5), ("model", ("boosting",))),
+    "rounds": Setting(range(5), ("model", ("boosting",))),
 }
+"""The choices of a pipeline; numbers are on a scale, on which neighbouring options score alike."""
 PIPELINE_PAIRS = (
     ("scaler", "model"),
     ("selector", "model"),
@@ -52,19 +41,19 @@ PIPELINE_PAIRS = (
     ("rate", "depth"),
     ("k", "weighting"),
 )
-NETWORK: dict[str, Choice] = {
-    "layers": Choice(4),
-    "type 1": Choice(3),
-    "width 1": Choice(4, True),
-    "type 2": Choice(3, when=("layers", (1, 2, 3))),
-    "width 2": Choice(4, True, ("layers", (1, 2, 3))),
-    "type 3": Choice(3, when=("layers", (2, 3))),
-    "width 3": Choice(4, True, ("layers", (2, 3))),
-    "skip": Choice(2, when=("layers", (2, 3))),
-    "type 4": Choice(3, when=("layers", (3,))),
-    "width 4": Choice(4, True, ("layers", (3,))),
-    "optimiser": Choice(3),
-    "momentum": Choice(3, True, ("optimiser", (0,))),
+NETWORK = {
+    "layers": Setting("1234"),
+    "type 1": Setting("abc"),
+    "width 1": Setting(range(4)),
+    "type 2": Setting("abc", ("layers", tuple("234"))),
+    "width 2": Setting(range(4), ("layers", tuple("234"))),
+    "type 3": Setting("abc", ("layers", tuple("34"))),
+    "width 3": Setting(range(4), ("layers", tuple("34"))),
+    "skip": Setting("ab", ("layers", tuple("34"))),
+    "type 4": Setting("abc", ("layers", ("4",))),
+    "width 4": Setting(range(4), ("layers", ("4",))),
+    "optimiser": Setting("abc"),
+    "momentum": Setting(range(3), ("optimiser", ("a",))),
 }
 NETWORK_PAIRS = (
     ("type 1", "type 2"),
@@ -89,21 +78,15 @@ def network(number: int) -> Instance:
 
 
 def _conditional(
-    choices: Mapping[str, Choice], pairs: Sequence[tuple[str, str]], rng: np.random.Generator
+    settings: Mapping[str, Setting], pairs: Sequence[tuple[str, str]], rng: np.random.Generator
 ) -> Instance:
     """A sum over choices and over pairs of choices that both exist."""
-    names = list(choices)
-    conditions = {
-        names.index(name): Condition(names.index(choice.when[0]), choice.when[1])
-        for name, choice in choices.items()
-        if choice.when is not None
-    }
-    single = [_effects(choice, rng) for choice in choices.values()]
+    space = places(settings)
+    single = [_effects(setting.values, rng) for setting in settings.values()]
     joint = []
-    for one, other in pairs:
-        table = np.zeros((choices[one].options + 1, choices[other].options + 1))
-        table[:-1, :-1] = 0.8 * rng.normal(size=(choices[one].options, choices[other].options))
-        joint.append((names.index(one), names.index(other), table))
+    for one, other in ((space.names.index(one), space.names.index(other)) for one, other in pairs):
+        shape = tuple(space.options[[one, other]])
+        joint.append((one, other, np.pad(0.8 * rng.normal(size=shape), (0, 1))))
 
     def scores(points: IntArray) -> FloatArray:
         total = np.zeros(len(points))
@@ -113,14 +96,14 @@ def _conditional(
             total += table[points[:, one], points[:, other]]
         return total
 
-    return Instance(Places([choice.options for choice in choices.values()], conditions, names), scores)
+    return Instance(Places(space.options, space.conditions, space.names), scores)
 
 
-def _effects(choice: Choice, rng: np.random.Generator) -> FloatArray:
-    """What each option of a choice adds; the last entry is for a choice that does not exist."""
-    if not choice.smooth:
-        return np.append(rng.normal(size=choice.options), 0.0)
-    scale = np.linspace(0.0, 1.0, choice.options)
+def _effects(options: Sequence[Hashable], rng: np.random.Generator) -> FloatArray:
+    """What each option adds, numbers about as much as their neighbours; at last that of a missing choice."""
+    if not isinstance(options, range):
+        return np.append(rng.normal(size=len(options)), 0.0)
+    scale = np.linspace(0.0, 1.0, len(options))
     return np.append(0.5 - 3.0 * (scale - rng.random()) ** 2, 0.0)
 
 

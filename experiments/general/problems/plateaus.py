@@ -4,7 +4,7 @@ import numpy as np
 
 from dagsearch._internal.typing import FloatArray, IntArray
 from experiments.general.problems.base import Instance
-from experiments.general.spaces import Letters, Order, Places
+from experiments.general.spaces import Order, Places
 
 
 def blocks(number: int) -> Instance:
@@ -35,7 +35,7 @@ def needles(number: int) -> Instance:
     def scores(points: IntArray) -> FloatArray:
         return np.asarray(earned[np.sum(points[:, where] == right, axis=2)].sum(axis=1))
 
-    return Instance(Letters(20, 4), scores, best=_placed(where, right))
+    return Instance(Places([4] * 20), scores, best=_placed(where, right))
 
 
 def leading(number: int) -> Instance:

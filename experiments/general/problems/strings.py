@@ -4,7 +4,7 @@ import numpy as np
 
 from dagsearch._internal.typing import FloatArray, IntArray
 from experiments.general.problems.base import Instance
-from experiments.general.spaces import Letters
+from experiments.general.spaces import Places
 
 _LABS = "00011100011111110001000110010001001010100100100101"
 """50 signs with the smallest energy, 153, which is proven (Packebusch and Mertens, 2016)."""
@@ -19,7 +19,7 @@ def landscape(number: int) -> Instance:
         following, second = (np.roll(points, -shift, axis=1) for shift in (1, 2))
         return np.asarray(tables[places, points, following, second].mean(axis=1))
 
-    return Instance(Letters(12, 4), scores)
+    return Instance(Places([4] * 12), scores)
 
 
 def autocorrelation(number: int) -> Instance:
@@ -37,7 +37,7 @@ def merit_factor(length: int) -> Instance:
             energy += np.sum(signs[:, :-shift] * signs[:, shift:], axis=1) ** 2
         return np.asarray(length**2 / (2.0 * energy))
 
-    return Instance(Letters(length, 2), scores)
+    return Instance(Places([2] * length), scores)
 
 
 def motifs(number: int) -> Instance:
@@ -62,7 +62,7 @@ def motifs(number: int) -> Instance:
             found += fits**2 / 3.0
         return found
 
-    return Instance(Letters(20, 4), scores, best=best)
+    return Instance(Places([4] * 20), scores, best=best)
 
 
 def folding(number: int) -> Instance:
@@ -84,4 +84,4 @@ def folding(number: int) -> Instance:
         crossings, contacts = np.sum(apart == 0, axis=1), np.sum((apart == 1) & sticky, axis=1)
         return np.asarray(np.where(crossings > 0, -crossings, contacts).astype(np.float64))
 
-    return Instance(Letters(14, 3), scores)
+    return Instance(Places([3] * 14), scores)
