@@ -11,7 +11,6 @@ from experiments.benchmarks.selection import standings
 from experiments.gallery import flow_shop, indexes, passes, pipeline
 from experiments.general import long
 from experiments.general import page as general
-from experiments.general.measures import Measures
 from experiments.harness import markdown
 from experiments.harness.runner import Row, read_rows
 from experiments.truth import measures, search, selection
@@ -28,7 +27,7 @@ PAGES = [
 def parts() -> dict[str, str]:
     """All tables, by the names of their places."""
     rows = _rows("general/general")
-    found = Measures(rows)
+    found = general.Measures(rows)
     return {
         **general.tables(found),
         "front": general.front(found),

@@ -17,7 +17,6 @@ import resource
 import statistics
 import tempfile
 import time
-from collections import Counter
 from collections.abc import Callable, Iterable
 from contextlib import closing
 from multiprocessing import get_context
@@ -88,7 +87,7 @@ def counted(storage: str, log: Path) -> dict[str, Any]:
         "asked": len(asks),
         "taken over": sum(event.kind == "take" for event in events),
         "finished": len(finished),
-        "finished twice": sum(count - 1 for count in Counter(finished).values()),
+        "finished twice": len(finished) - len(set(finished)),
         "seconds from the first ask to the last reward": tells[-1].time - asks[0].time,
     }
 
@@ -226,12 +225,8 @@ def main() -> None:
     for name in options.names:
         with tempfile.TemporaryDirectory(dir=Path.cwd()) as folder:
             found = MEASUREMENTS[name](options.quick, Path(folder))
-        print(
-            write_settings(
-                options.out, name, {"seed": SEED, name: found, "quick": options.quick}
-            ).read_text(),
-            flush=True,
-        )
+        about = {"seed": SEED, name: found, "quick": options.quick}
+        print(write_settings(options.out, name, about).read_text(), flush=True)
 
 
 if __name__ == "__main__":

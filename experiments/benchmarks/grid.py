@@ -1,23 +1,26 @@
 """After how many candidates is a search as good as the whole grid? ``DAGSearchCV`` beside other searches.
 
 Every candidate of every grid was scored once, so that searches replay scores instead of fitting. A search has
-arrived at its first candidate whose mean score is within one standard error of the best one.
+arrived at its first candidate whose mean score is within one standard error of the best one. Halving scores
+candidates on few rows first, so it cannot be replayed: its runs are fitted, too.
 """
 
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from sklearn.model_selection import ParameterGrid
+from sklearn.base import clone
+from sklearn.model_selection import ParameterGrid, cross_validate
 
 from dagsearch._internal.typing import BoolArray, FloatArray
 from dagsearch.selection.grid import GridProblem
 from dagsearch.selection.identity import identity_of
 from dagsearch.sklearn import DAGSearchCV
-from experiments.benchmarks.grid_scores import fit_what_is_missing, read_halving, read_scores
 from experiments.benchmarks.grid_tasks import FOLDS, TASKS, Task
 from experiments.harness import peers
 from experiments.harness.evaluations import BudgetSpent, Evaluations
@@ -25,6 +28,11 @@ from experiments.harness.runner import Outcome, Row, run_tasks
 
 OURS, GRID, HALVING = "DAGSearchCV", "GridSearchCV", "HalvingGridSearchCV"
 _SEEDS = 20
+_SCORES, _HALVING = "scores.csv.gz", "halving.csv.gz"
+# Candidates that a process scores at a time.
+_CHUNK = 16
+# Runs of successive halving on a task.
+_HALVING_SEEDS = 4
 # Optuna proposes a candidate again and again in the end: so many times the size of the grid are enough.
 _MOST_TRIALS = 2
 
@@ -82,6 +90,68 @@ METHODS: dict[str, Callable[[Task, Evaluations, int], None]] = {
 }
 
 
+# Scores ----------------------------------------------------------------------------------------------
+
+
+def fit_what_is_missing(folder: Path, names: Sequence[str], jobs: int) -> None:
+    """Write the scores of the grids, and runs of successive halving, unless the folder has both."""
+    if (folder / _SCORES).exists() and (folder / _HALVING).exists():
+        return
+    sizes = {name: len(ParameterGrid(TASKS[name].grid)) for name in names}
+    chunks = [(name, start) for name in names for start in range(0, sizes[name], _CHUNK)]
+    heads = ["task", "candidate", "seconds", *(f"fold {fold}" for fold in range(FOLDS))]
+    scores = pd.DataFrame(chain.from_iterable(run_tasks(_scores, chunks, jobs)), columns=heads)
+    heads = ["task", "seed", "rows", "fits", "seconds", "candidate"]
+    ends = (_halving(name, seed, jobs) for name in names for seed in range(_HALVING_SEEDS))
+    halving = pd.DataFrame(chain.from_iterable(ends), columns=heads)
+    Outcome("scores", (), {"tasks": list(names)}, tables={"scores": scores, "halving": halving}).write(folder)
+
+
+def _scores(name: str, start: int) -> list[list[Any]]:
+    """The seconds and the scores on folds of some candidates."""
+    task = TASKS[name]
+    data, target = task.load()
+    rows = []
+    for number, candidate in list(enumerate(ParameterGrid(task.grid)))[start : start + _CHUNK]:
+        with warnings.catch_warnings(action="ignore"):
+            model = clone(task.estimator).set_params(**clone(candidate, safe=False))
+            found = cross_validate(model, data, target, cv=task.cv, scoring=task.scoring)
+        seconds = float(found["fit_time"].sum() + found["score_time"].sum())
+        rows.append([name, number, f"{seconds:.3g}", *(f"{score:.6g}" for score in found["test_score"])])
+    return rows
+
+
+def _halving(name: str, seed: int, jobs: int) -> list[list[Any]]:
+    """The best candidate after every round, with the fits and their seconds until then."""
+    from sklearn.experimental import enable_halving_search_cv  # noqa: F401
+    from sklearn.model_selection import HalvingGridSearchCV
+
+    task = TASKS[name]
+    data, target = task.load()
+    settings = {"scoring": task.scoring, "cv": task.cv, "random_state": seed, "n_jobs": jobs}
+    search = HalvingGridSearchCV(task.estimator, task.grid, refit=False, **settings)
+    with warnings.catch_warnings(action="ignore"):
+        search.fit(data, target)
+    results, grid = search.cv_results_, list(ParameterGrid(task.grid))
+    spent = (results["mean_fit_time"] + results["mean_score_time"]) * FOLDS
+    rows, fits, seconds = [], 0, 0.0
+    for number in range(search.n_iterations_):
+        tried = np.flatnonzero(results["iter"] == number)
+        fits, seconds = fits + len(tried) * FOLDS, seconds + float(spent[tried].sum())
+        best = tried[np.argmax(np.nan_to_num(results["mean_test_score"][tried], nan=-np.inf))]
+        chosen = grid.index(results["params"][best])
+        rows.append([name, seed, search.n_resources_[number], fits, f"{seconds:.3g}", chosen])
+    return rows
+
+
+def read_scores(folder: Path) -> dict[str, tuple[FloatArray, FloatArray]]:
+    """Scores on folds, shape ``(candidates, folds)``, and seconds of every candidate, by task."""
+    return {
+        str(name): (found.filter(like="fold").to_numpy(), found["seconds"].to_numpy())
+        for name, found in pd.read_csv(folder / _SCORES).groupby("task", sort=False)
+    }
+
+
 # The runs --------------------------------------------------------------------------------------------
 
 
@@ -128,16 +198,14 @@ def _halving_rows(folder: Path, scores: dict[str, tuple[FloatArray, FloatArray]]
 
     By time, its fits on few rows count for what they take.
     """
-    rows = list[Row]()
-    for end in read_halving(folder):
-        if end.task in scores:
-            folds, seconds = scores[end.task]
-            taken = end.fits / FOLDS, len(folds) * end.seconds / seconds.sum()
-            good = within_one_error(folds)[end.candidate]
-            rows += [
-                Row(method, end.task, end.seed, len(folds), float(value) if good else np.inf)
-                for method, value in zip((HALVING, f"{HALVING}, by time"), taken, strict=True)
-            ]
+    rows, rounds = list[Row](), pd.read_csv(folder / _HALVING)
+    ends: Any = rounds[rounds["task"].isin(scores)].groupby(["task", "seed"], sort=False).tail(1)
+    for end in ends.itertuples():
+        folds, seconds = scores[end.task]
+        good = within_one_error(folds)[end.candidate]
+        taken = {HALVING: end.fits / FOLDS, f"{HALVING}, by time": len(folds) * end.seconds / seconds.sum()}
+        for method, value in taken.items():
+            rows.append(Row(method, end.task, end.seed, len(folds), float(value) if good else np.inf))
     return rows
 
 

@@ -50,17 +50,14 @@ class Round(NamedTuple):
     unseen: Any
     """Features of the held-out rows."""
     unseen_target: Any
-    estimator: Any
-    k: int
-    classification: bool
+    task: Task
+    """The table."""
     seed: int
-    fresh: tuple[Any, Any] | None
-    """Many more rows and their target, where there are any."""
 
     @property
     def splits(self) -> list[tuple[IntArray, IntArray]]:
         """The folds."""
-        kind = StratifiedKFold if self.classification else KFold
+        kind = StratifiedKFold if self.task.classification else KFold
         return list(kind(FOLDS, shuffle=True, random_state=self.seed).split(self.data, self.target))
 
     @property
@@ -71,19 +68,19 @@ class Round(NamedTuple):
     @property
     def scoring(self) -> Any:
         """The score of a fitted estimator."""
-        return check_scoring(self.estimator)
+        return check_scoring(self.task.estimator)
 
     def scorer(self) -> SubsetScorer:
         """Scores columns on the folds."""
-        return SubsetScorer(self.estimator, self.scoring, self.data, self.target, self.splits, {}, {})
+        return SubsetScorer(self.task.estimator, self.scoring, self.data, self.target, self.splits, {}, {})
 
     def fitted(self, columns: Sequence[int]) -> Any:
         """The estimator, fitted to some columns."""
-        return clone(self.estimator).fit(_safe_indexing(self.data, list(columns), axis=1), self.target)
+        return clone(self.task.estimator).fit(_safe_indexing(self.data, list(columns), axis=1), self.target)
 
     def judged(self, columns: Sequence[int]) -> float:
         """Score of columns on rows that took no part in the selection: fresh ones, or those held out."""
-        data, target = (self.unseen, self.unseen_target) if self.fresh is None else self.fresh
+        data, target = (self.unseen, self.unseen_target) if self.task.fresh is None else self.task.fresh
         return float(self.scoring(self.fitted(columns), _safe_indexing(data, list(columns), axis=1), target))
 
 
@@ -92,17 +89,9 @@ def split_of(task: Task, number: int, held_out: float = _HELD_OUT) -> Round:
     rows = np.arange(len(task.target))
     stratify = task.target if task.classification else None
     train, test = train_test_split(rows, test_size=held_out, random_state=number, stratify=stratify)
-    return Round(
-        _safe_indexing(task.data, train),
-        _safe_indexing(task.target, train),
-        _safe_indexing(task.data, test),
-        _safe_indexing(task.target, test),
-        task.estimator,
-        task.k,
-        task.classification,
-        number,
-        task.fresh,
-    )
+    data, unseen = (_safe_indexing(task.data, some) for some in (train, test))
+    target, unseen_target = (_safe_indexing(task.target, some) for some in (train, test))
+    return Round(data, target, unseen, unseen_target, task, number)
 
 
 # Methods: each returns the chosen columns and the number of fits it took ------------------------------
@@ -113,23 +102,19 @@ Answer = tuple[Sequence[int], int]
 def selected(part: Round, k: int | str, budget: int) -> tuple[DAGSearchSelector, int]:
     """A fitted selector, and the number of its fits in addition to those of the subsets."""
     settings: dict[str, Any] = {"n_features_to_select": k, "cv": part.splits, "random_state": part.seed}
-    selector = DAGSearchSelector(part.estimator, budget=budget, **settings).fit(part.data, part.target)
+    selector = DAGSearchSelector(part.task.estimator, budget=budget, **settings).fit(part.data, part.target)
     return selector, 0 if selector._run.repeated is None else selector._run.repeated.fits
 
 
 def _ours(part: Round, budget: int) -> Answer:
-    selector, extra = selected(part, part.k, budget)
+    selector, extra = selected(part, part.task.k, budget)
     fits = FOLDS * len(selector.history_["features"]) + extra
     return np.flatnonzero(selector.support_).tolist(), fits
 
 
-def _k_best(part: Round, budget: int) -> Answer:
-    return ranked_by_test(part)[: part.k], 0
-
-
 def ranked_by_test(part: Round) -> list[int]:
     """The columns by a univariate test, the best first."""
-    test = f_classif if part.classification else f_regression
+    test = f_classif if part.task.classification else f_regression
     with warnings.catch_warnings(action="ignore"), np.errstate(all="ignore"):  # columns that do not vary
         strength = SelectKBest(test, k="all").fit(part.numbers, part.target).scores_
     order: list[int] = np.argsort(-np.nan_to_num(strength), kind="stable").tolist()
@@ -137,42 +122,42 @@ def ranked_by_test(part: Round) -> list[int]:
 
 
 def _rfe(part: Round, budget: int) -> Answer:
-    model = LogisticRegression(max_iter=300) if part.classification else Ridge()
+    model = LogisticRegression(max_iter=300) if part.task.classification else Ridge()
     width = part.numbers.shape[1]
-    selector = RFE(model, n_features_to_select=part.k, step=1 if width < 100 else 0.1)
+    selector = RFE(model, n_features_to_select=part.task.k, step=1 if width < 100 else 0.1)
     selector.fit(part.numbers, part.target)
-    fits = width - part.k if width < 100 else 2 * int(np.log(width / part.k) / 0.1)
+    fits = width - part.task.k if width < 100 else 2 * int(np.log(width / part.task.k) / 0.1)
     return selector.get_support(indices=True).tolist(), fits
 
 
 def _l1(part: Round, budget: int) -> Answer:
     """The columns that enter the lasso first, for any class."""
     target = np.asarray(part.target)
-    aims = target[:, None] == np.unique(target) if part.classification else target[:, None]
+    aims = target[:, None] == np.unique(target) if part.task.classification else target[:, None]
     entered = np.zeros(part.data.shape[1])
     for aim in standardised(aims.astype(np.float64)).T:
         penalties, weights, _ = lasso_path(part.numbers, aim, eps=0.02, alphas=30, max_iter=300, tol=1e-2)
         last = 1.0 + 1e-3 * np.abs(weights[:, -1])  # breaks ties
         entered = np.maximum(entered, np.where(weights != 0.0, penalties, 0.0).max(axis=1) * last)
-    return np.argsort(-entered, kind="stable")[: part.k].tolist(), 1
+    return np.argsort(-entered, kind="stable")[: part.task.k].tolist(), 1
 
 
 def _boruta(part: Round, budget: int) -> Answer:
     boruta = import_peer("boruta")
-    kind = RandomForestClassifier if part.classification else RandomForestRegressor
+    kind = RandomForestClassifier if part.task.classification else RandomForestRegressor
     forest = kind(n_jobs=1, max_depth=5, random_state=part.seed)
     selector = boruta.BorutaPy(forest, n_estimators=100, max_iter=30, random_state=part.seed)
     selector.fit(part.numbers, np.asarray(part.target))
     # Boruta decides which features matter at all: the most important of those ranked first are taken.
     strength = np.nan_to_num(selector.importance_history_[1:]).mean(axis=0)
     order = np.lexsort((-strength, selector.ranking_))
-    return order[: part.k].tolist(), len(selector.importance_history_) - 1
+    return order[: part.task.k].tolist(), len(selector.importance_history_) - 1
 
 
 def _mrmr(part: Round, budget: int) -> Answer:
     mrmr, data, target = import_peer("mrmr"), pd.DataFrame(part.numbers), pd.Series(part.target)
-    choose = mrmr.mrmr_classif if part.classification else mrmr.mrmr_regression
-    return [int(one) for one in choose(data, target, part.k, show_progress=False, n_jobs=1)], 0
+    choose = mrmr.mrmr_classif if part.task.classification else mrmr.mrmr_regression
+    return [int(one) for one in choose(data, target, part.task.k, show_progress=False, n_jobs=1)], 0
 
 
 def _searched(part: Round, draws: Iterable[Sequence[int]]) -> Answer:
@@ -188,33 +173,29 @@ def _searched(part: Round, draws: Iterable[Sequence[int]]) -> Answer:
 
 def _random(part: Round, budget: int) -> Answer:
     rng, width = np.random.default_rng(part.seed), part.data.shape[1]
-    return _searched(part, (rng.choice(width, part.k, replace=False).tolist() for _ in range(budget)))
+    return _searched(part, (rng.choice(width, part.task.k, replace=False).tolist() for _ in range(budget)))
 
 
 def _forward(part: Round, budget: int) -> Answer:
     """Add the best column until there are k, as scikit-learn's SequentialFeatureSelector does."""
-    columns = ranked_by_test(part)[: max(_MOST_GREEDY, 2 * part.k)]
+    columns = ranked_by_test(part)[: max(_MOST_GREEDY, 2 * part.task.k)]
     chosen, fits = list[int](), 0
-    for _ in range(part.k):
+    for _ in range(part.task.k):
         found, spent = _searched(part, ([*chosen, one] for one in columns if one not in chosen))
         chosen, fits = list(found), fits + spent
     return chosen, fits
 
 
-def _all(part: Round, budget: int) -> Answer:
-    return range(part.data.shape[1]), 0
-
-
 METHODS: dict[str, Callable[[Round, int], Answer]] = {
     OURS: _ours,
-    "SelectKBest": _k_best,
+    "SelectKBest": lambda part, budget: (ranked_by_test(part)[: part.task.k], 0),
     "RFE": _rfe,
     "L1": _l1,
     "mRMR": _mrmr,
     "Boruta": _boruta,
     "forward selection": _forward,
     "random search": _random,
-    "all columns": _all,
+    "all columns": lambda part, budget: (range(part.data.shape[1]), 0),
 }
 
 

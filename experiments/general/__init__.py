@@ -1,7 +1,6 @@
 """``python -m experiments benchmark general``: every kind of choice, against methods for any kind."""
 
 from experiments.general import page
-from experiments.general.measures import Measures
 from experiments.general.methods import METHODS
 from experiments.general.problems import TASKS
 from experiments.general.suite import Suite
@@ -13,4 +12,4 @@ run = SUITE.run
 
 def summary(outcome: Outcome) -> str:
     """The most important tables."""
-    return page.summary(Measures(outcome.rows))
+    return page.summary(page.Measures(outcome.rows))

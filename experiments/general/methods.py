@@ -1,6 +1,5 @@
 """The methods that are compared, in one table: our searches, and methods for any kind of choice."""
 
-from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
@@ -108,18 +107,14 @@ def genetic_algorithm(evaluate: Evaluations, space: Space, seed: int) -> None:
     people = list(space.sample(POPULATION, rng))
     fitness = [evaluate(person) for person in people]
     while True:
-        mother, father = (_winner(fitness, rng) for _ in range(2))
+        entered = [rng.choice(POPULATION, ENTERED, replace=False) for _ in range(2)]
+        mother, father = (max(some, key=lambda number: fitness[number]) for some in entered)
         child = space.cross(people[mother], people[father], rng)
         for _ in range(rng.poisson(1.0)):
             child = rng.choice(space.neighbours(child, rng))
         score, worst = evaluate(child), int(np.argmin(fitness))
         if score >= fitness[worst]:
             people[worst], fitness[worst] = child, score
-
-
-def _winner(fitness: Sequence[float], rng: np.random.Generator) -> int:
-    entered = rng.choice(len(fitness), ENTERED, replace=False)
-    return int(max(entered, key=lambda number: fitness[number]))
 
 
 def optuna(evaluate: Evaluations, space: Space, seed: int, sampler: str) -> None:

@@ -7,8 +7,6 @@ best score.
 """
 
 import os
-import sys
-from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -66,7 +64,7 @@ def scales() -> dict[tuple[str, int], Scale]:
     }
 
 
-def compute(name: str, number: int, climbs: int = CLIMBS) -> Scale:
+def compute(name: str, number: int) -> Scale:
     """The scale of an instance, computed."""
     task = TASKS[name]
     instance, rng = task.make(number), np.random.default_rng([number, 1])
@@ -77,9 +75,9 @@ def compute(name: str, number: int, climbs: int = CLIMBS) -> Scale:
         peaks = [points[instance.scores(points).argmax()] for points in instance.space.everything()]
         point, how = peaks[instance.scores(np.array(peaks)).argmax()], "enumerated"
     else:
-        ends = [climb(instance, rng) for _ in range(climbs)]
+        ends = [climb(instance, rng) for _ in range(CLIMBS)]
         point, height = max(ends, key=lambda end: end[1])
-        how = f"{sum(end[1] >= height - 1e-9 for end in ends)} of {climbs} climbs"
+        how = f"{sum(end[1] >= height - 1e-9 for end in ends)} of {CLIMBS} climbs"
     return Scale(float(instance.scores(point[None])[0]), random, how, tuple(point.tolist()))
 
 
@@ -113,20 +111,13 @@ def _kicked(space: Space, point: IntArray, rng: np.random.Generator) -> IntArray
     return point
 
 
-def write(names: Sequence[str], jobs: int) -> None:
-    """Compute the scales of some problems and write the file; the others keep their lines."""
+if __name__ == "__main__":
     tasks = [task for task in TASKS.values() if task.original == task.name]
-    todo = [(task.name, n) for task in tasks if task.name in names for n in range(task.instances)]
-    done = run_tasks(compute, todo, jobs)
-    found = {**(scales() if FILE.exists() else {}), **dict(zip(todo, done, strict=True))}
-    order = [key for task in tasks for n in range(task.instances) if (key := (task.name, n)) in found]
+    instances = [(task.name, number) for task in tasks for number in range(task.instances)]
     cells = [
-        [*key, f"{best:.12g}", f"{random:.6g}", how, " ".join(map(str, point))]
-        for key in order
-        for best, random, how, point in [found[key]]
+        [*instance, f"{best:.12g}", f"{random:.6g}", how, " ".join(map(str, point))]
+        for instance, (best, random, how, point) in zip(
+            instances, run_tasks(compute, instances, os.cpu_count() or 1), strict=True
+        )
     ]
     write_csv(FILE, pd.DataFrame(cells, columns=["problem", "instance", *Scale._fields]))
-
-
-if __name__ == "__main__":
-    write(sys.argv[1:] or list(TASKS), os.cpu_count() or 1)

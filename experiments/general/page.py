@@ -1,20 +1,21 @@
-"""The tables and the picture of ``docs/results.md``, and the sentence of the front page."""
+"""What the rows of the benchmark say: tables and pictures of the docs, and the sentence of the front page."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.stats import rankdata
 
 from dagsearch._internal.typing import FloatArray
-from experiments.general.measures import ALL, ORDERED, Measures
-from experiments.general.methods import EVERY, OURS
-from experiments.general.problems import TASKS
+from experiments.general.methods import EVERY, METHODS, OURS
+from experiments.general.problems import KINDS, TASKS
+from experiments.harness.curves import OWN_MS, Mean, curves
 from experiments.harness.drawing import figure, legend_below, panels
 from experiments.harness.markdown import aligned, table
 from experiments.harness.runner import Row
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 MARKS = (25, 50, 100)
@@ -35,6 +36,77 @@ STYLES: dict[str, dict[str, Any]] = {
     )
 }
 """Colour and line of each method, distinct for any colour vision (Okabe and Ito)."""
+ALL, ORDERED, RELABELLED = "all", "with relabelled versions", "these, relabelled"
+
+
+class Measures:
+    """Everything that tables and pictures show.
+
+    Parameters
+    ----------
+    rows : iterable of Row
+        Rows of the CSV file.
+
+    Attributes
+    ----------
+    methods : list of str
+        The methods that ran.
+    problems : list of str
+        The problems that all of them ran on; only these are shown.
+    partly : list of str
+        The problems that some of them ran on.
+    """
+
+    def __init__(self, rows: Iterable[Row]) -> None:
+        self.curves = curves(rows)
+        """Regret and own time of all runs, by method and setting."""
+        run = {method for method, _ in self.curves}
+        self.methods = [name for name in METHODS if name in run]
+        ran_by = {name: self.ran_on(name) for name in TASKS}
+        self.problems = [name for name, ran in ran_by.items() if ran == self.methods]
+        self.partly = [name for name, ran in ran_by.items() if ran and ran != self.methods]
+        for name in self.problems:
+            forms = {(len(c.values), c.steps[-1]) for m in self.methods for c in [self.curves[m, name]]}
+            if len(forms) > 1:
+                raise ValueError(f"{name}: methods have different runs or budgets; run them again together")
+
+    @cached_property
+    def groups(self) -> dict[str, list[str]]:
+        """Problems by kind, all of these together, those that are relabelled too, and these relabelled."""
+        original = [name for name in self.problems if TASKS[name].relabels is None]
+        found = {kind: [name for name in original if TASKS[name].kind == kind] for kind in KINDS}
+        relabelled = [name for name in self.problems if TASKS[name].relabels is not None]
+        found[ALL] = original
+        found[ORDERED] = [TASKS[name].original for name in relabelled]
+        found[RELABELLED] = relabelled
+        return {group: names for group, names in found.items() if names}
+
+    def regret(self, method: str, problems: Sequence[str], step: int | None = None) -> FloatArray:
+        """Regret of all runs on some problems after ``step`` evaluations, or at the end."""
+        found = [self.curves[method, problem] for problem in problems]
+        return np.concatenate([curve.after(step or int(curve.steps[-1])) for curve in found])
+
+    def ranks(self, problems: Sequence[str]) -> dict[str, Mean]:
+        """Rank of every method at the end, 1 is best; runs that end alike share their ranks.
+
+        Runs on one problem are not independent, so the error is that over problems; of one problem, over
+        runs.
+        """
+        regrets = np.array([[self.regret(m, [name]) for name in problems] for m in self.methods])
+        ranks = rankdata(np.round(regrets, 6), axis=0)
+        units = ranks.mean(axis=2) if len(problems) > 1 else ranks[:, 0]
+        return {method: Mean.of(row) for method, row in zip(self.methods, units, strict=True)}
+
+    def ran_on(self, problem: str) -> list[str]:
+        """The methods that ran on a problem."""
+        return [method for method in self.methods if (method, problem) in self.curves]
+
+    def own_ms(self, method: str, problem: str) -> FloatArray:
+        """Own milliseconds per evaluation of all runs."""
+        return self.curves[method, f"{problem}, {OWN_MS}"].values[:, -1]
+
+
+# Tables ------------------------------------------------------------------------------------------------
 
 
 def tables(found: Measures) -> dict[str, str]:
@@ -102,8 +174,16 @@ def draw(found: Measures) -> "Figure":
     """Mean regret against the share of the budget, kind by kind, for all, and for what is relabelled."""
     groups = {group: problems for group, problems in found.groups.items() if group != ORDERED}
     drawn, places = panels(len(groups), min(5, (len(groups) + 1) // 2), sharex=True, sharey=True)
-    for place, (group, problems) in zip(places, groups.items(), strict=True):
-        _draw_group(place, found, group, problems)
+    for axes, (group, problems) in zip(places, groups.items(), strict=True):
+        for method in found.methods:
+            shares, regret = _mean_curve(found, method, problems)
+            axes.plot(100 * shares, regret, label=method, **STYLES[method])
+        axes.set_title(f"{group} ({len(problems)})", fontsize="medium")
+        axes.set(yscale="log", xlim=(5, 100), ylim=(0.01, 1.2))
+        axes.set_xlabel("% of the budget", fontsize="small")
+        axes.label_outer()
+        axes.set_yticks([0.01, 0.1, 1.0], ["0.01", "0.1", "1"])
+        axes.grid(alpha=0.25, linewidth=0.6)
     legend_below(drawn, places)
     drawn.supylabel("normalised regret: 0 is the optimum, 1 a random point", fontsize="medium")
     return drawn
@@ -166,15 +246,3 @@ def _mean_curve(found: Measures, method: str, problems: Sequence[str]) -> tuple[
         steps = np.maximum(1, np.floor(shares * curve.steps[-1] + 1e-9)).astype(np.int64)
         values.append(curve.mean[[curve.at(step) for step in steps]])
     return shares, np.mean(values, axis=0)
-
-
-def _draw_group(axes: "Axes", found: Measures, group: str, problems: Sequence[str]) -> None:
-    for method in found.methods:
-        shares, regret = _mean_curve(found, method, problems)
-        axes.plot(100 * shares, regret, label=method, **STYLES[method])
-    axes.set_title(f"{group} ({len(problems)})", fontsize="medium")
-    axes.set(yscale="log", xlim=(5, 100), ylim=(0.01, 1.2))
-    axes.set_xlabel("% of the budget", fontsize="small")
-    axes.label_outer()
-    axes.set_yticks([0.01, 0.1, 1.0], ["0.01", "0.1", "1"])
-    axes.grid(alpha=0.25, linewidth=0.6)

@@ -5,7 +5,6 @@
 """
 
 import os
-import sys
 import warnings
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import cache
@@ -58,8 +57,8 @@ def places(settings: Mapping[str, Setting]) -> Places:
             other, values = setting.when
             options = tuple(settings[other].values.index(value) for value in values)
             conditions[names.index(name)] = Condition(names.index(other), options)
-    values = [setting.values for setting in settings.values()]
-    return Places(list(map(len, values)), conditions, names, values)
+    every = [setting.values for setting in settings.values()]
+    return Places([len(values) for values in every], conditions, names, every)
 
 
 # What there is to set ----------------------------------------------------------------------------------
@@ -226,13 +225,7 @@ def pipelines(name: str) -> list[Settings]:
     ]
 
 
-def write(names: Sequence[str], jobs: int) -> None:
-    """Fit all pipelines of some tables and write their files."""
-    FOLDER.mkdir(exist_ok=True)
-    for name in names:
-        scores = run_tasks(fitted, [(name, made) for made in pipelines(name)], jobs)
-        write_csv(FOLDER / f"{name}.csv.gz", pd.DataFrame({"score": [f"{score:.6f}" for score in scores]}))
-
-
 if __name__ == "__main__":
-    write(sys.argv[1:] or list(TABLES), os.cpu_count() or 1)
+    for table in TABLES:
+        earned = run_tasks(fitted, [(table, made) for made in pipelines(table)], os.cpu_count() or 1)
+        write_csv(FOLDER / f"{table}.csv.gz", pd.DataFrame({"score": [f"{score:.6f}" for score in earned]}))

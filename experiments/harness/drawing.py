@@ -41,16 +41,15 @@ def legend_below(drawn: "Figure", places: Sequence["Axes"]) -> None:
     drawn.legend(handles, labels, loc="outside lower center", ncols=len(labels), fontsize="small")
 
 
-def draw_curves(axes: "Axes", methods: Mapping[str, tuple[str, Curve]], band: bool = True) -> None:
+def draw_curves(axes: "Axes", methods: Mapping[str, tuple[str, Curve]]) -> None:
     """Mean over rounds against evaluations, with the standard deviation as a band."""
     for colour, (method, (setting, curve)) in zip(cycle(COLOURS), methods.items(), strict=False):
         label = f"{method} ({setting})" if setting else method
         # UCT and UCD often coincide: a dashed line lets the other be seen.
         line = "--" if method == "UCD" else "-"
         axes.plot(curve.steps, curve.mean, line, label=label, color=colour)
-        if band:
-            low, high = curve.mean - curve.deviation, curve.mean + curve.deviation
-            axes.fill_between(curve.steps, low, high, color=colour, alpha=0.12, linewidth=0.0)
+        low, high = curve.mean - curve.deviation, curve.mean + curve.deviation
+        axes.fill_between(curve.steps, low, high, color=colour, alpha=0.12, linewidth=0.0)
     axes.set_xlabel("evaluations")
     axes.set_xlim(0, max(float(np.max(curve.steps)) for _, curve in methods.values()))
 

@@ -7,8 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from dagsearch._internal.checks import is_whole
-
 
 class BudgetSpent(BaseException):
     """The run has used all its evaluations, or proposes nothing new.
@@ -32,8 +30,6 @@ class Evaluations:
         ``reward(point)``, larger is better; it may raise :class:`EvaluationFailed`.
     budget : int
         Number of evaluations.
-    patience : int
-        Number of known points in a row after which the run is ended, too.
     key : callable, optional
         Makes points hashable; two points with the same key are the same point.
     noisy : bool
@@ -44,20 +40,19 @@ class Evaluations:
         self,
         reward: Callable[[Any], float],
         budget: int,
-        patience: int = 10_000,
         key: Callable[[Any], Hashable] | None = None,
         noisy: bool = False,
     ) -> None:
-        if not is_whole(budget) or budget < 1:
-            raise ValueError(f"budget must be a whole number of at least 1, got {budget!r}")
-        self.budget, self.patience, self.noisy = budget, patience, noisy
+        self.budget, self.noisy = budget, noisy
+        self.patience = 10_000
+        """Number of known points in a row after which the run is ended, too."""
         self.points: list[Any] = []
         """What was evaluated, in this order."""
         self.rewards: list[float] = []
         """Its rewards; −∞ where the evaluation failed."""
         self.recommended: dict[int, Any] = {}
         """What the method says is best, by the number of evaluations; for rewards with noise."""
-        self._reward, self._key = reward, key
+        self._reward, self._named = reward, key or (lambda point: point)
         self._known: dict[Hashable, float] = {}
         self._repeats = 0
         self._began = self._ended = time.process_time()
@@ -91,10 +86,6 @@ class Evaluations:
     def knows(self, point: Any) -> bool:
         """Whether a point has been evaluated."""
         return self._named(point) in self._known
-
-    def _named(self, point: Any) -> Hashable:
-        named: Hashable = point if self._key is None else self._key(point)
-        return named
 
     def _evaluate(self, point: Any, key: Hashable) -> None:
         if len(self.rewards) == self.budget:

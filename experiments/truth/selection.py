@@ -42,7 +42,7 @@ def measured(task: Task, name: str, number: int, size: str, budget: int) -> Foun
     part = split_of(task, number, rows - min(_MOST_ROWS, int(_PART * rows)))
     columns = part.data.shape[1]
     with warnings.catch_warnings(action="ignore"):  # of estimators that have not converged
-        selector, fits = selected(part, AUTO if size == AUTO else part.k, budget)
+        selector, fits = selected(part, AUTO if size == AUTO else part.task.k, budget)
 
     def held(chosen: Sequence[int]) -> tuple[float, tuple[float, float]]:
         fitted, unseen = part.fitted(chosen), part.unseen[:, list(chosen)]
@@ -53,7 +53,7 @@ def measured(task: Task, name: str, number: int, size: str, budget: int) -> Foun
 
     chosen = np.flatnonzero(selector.support_).tolist()
     score, interval = held(chosen)
-    none = baseline_score(part.estimator, part.scoring, part.target, part.unseen_target)
+    none = baseline_score(part.task.estimator, part.scoring, part.target, part.unseen_target)
     low, high = selector.score_interval_
     about = {"table": name, "split": number, "size": size}
     case = {

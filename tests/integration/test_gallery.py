@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from experiments.__main__ import main
-from experiments.gallery import flow_shop
-from experiments.gallery.flow_shop.shop import COUNT, makespan, taillards
+from experiments.gallery.flow_shop import COUNT, makespan, neh, taillards
 from experiments.gallery.passes.compiler import installed
 from experiments.harness.contest import Contest, compare
 from experiments.harness.curves import by_run, by_setting, differences, means, units
@@ -94,7 +93,7 @@ def test_the_generator_makes_the_published_instance():
 
 def test_neh_has_its_published_makespans():
     shops = [taillards(number) for number in (1, COUNT)]
-    assert [makespan(shop.times, flow_shop.neh(shop.times)) for shop in shops] == NEH_PUBLISHED[::9]
+    assert [makespan(shop.times, neh(shop.times)) for shop in shops] == NEH_PUBLISHED[::9]
 
 
 def test_the_simulation_is_the_recurrence_of_the_literature():

@@ -8,10 +8,9 @@ import numpy as np
 import psycopg
 import pytest
 
-from experiments.gallery.indexes.candidates import Index, candidates, read_workload
 from experiments.gallery.indexes.data import load
 from experiments.gallery.indexes.methods import methods, saving
-from experiments.gallery.indexes.planner import open_planner
+from experiments.gallery.indexes.planner import Index, candidates, open_planner, read_workload
 from experiments.gallery.indexes.server import embedded
 from experiments.harness.evaluations import BudgetSpent, Evaluations
 

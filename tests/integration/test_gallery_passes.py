@@ -8,10 +8,9 @@ import pytest
 
 import dagsearch as ds
 from experiments.gallery import passes
-from experiments.gallery.passes.compiler import LLVM, Module, installed
+from experiments.gallery.passes.compiler import LLVM, NAMES, Module, bitcode, installed, printed
 from experiments.gallery.passes.methods import methods
 from experiments.gallery.passes.problem import PassOrder
-from experiments.gallery.passes.programs import NAMES, bitcode, printed
 from experiments.harness.contest import Contest, one_run
 from experiments.harness.evaluations import EvaluationFailed
 from experiments.harness.runner import Row

@@ -11,8 +11,8 @@ from threadpoolctl import threadpool_limits
 import dagsearch as ds
 from experiments.__main__ import main
 from experiments.general import SUITE, optima, page, process, settings, suite
-from experiments.general.measures import ALL, ORDERED, RELABELLED, Measures
 from experiments.general.methods import METHODS, OURS
+from experiments.general.page import ALL, ORDERED, RELABELLED, Measures
 from experiments.general.problems import KINDS, TASKS, Instance, Task
 from experiments.general.problems.base import relabelled
 from experiments.general.spaces import (

@@ -9,7 +9,7 @@ import dagsearch as ds
 from dagsearch import baselines
 from dagsearch.baselines import UCB1, Averages, Rave, RaveAverages, TreeState
 from dagsearch.posterior.units import Episode
-from experiments.paper.ablations import LeafBonus
+from experiments.paper.methods import LeafBonus
 
 
 def explored_diamond():

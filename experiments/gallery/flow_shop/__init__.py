@@ -1,12 +1,18 @@
-"""Which order? A flow shop: the order of jobs with the shortest makespan, by simulation."""
+"""Which order? A flow shop: the order of jobs with the shortest makespan, by simulation.
+
+The shop is a discrete-event simulation with SimPy; the instances are Taillard's, made by his generator: E.
+Taillard, Benchmarks for basic scheduling problems, European Journal of Operational Research 64 (1993).
+"""
 
 import math
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from functools import partial
+from typing import NamedTuple
+
+import simpy
 
 import dagsearch as ds
-from experiments.gallery.flow_shop.shop import COUNT, Instance, Times, makespan, taillards
 from experiments.harness import peers
 from experiments.harness.contest import Contest, Method, answered, compare, draw
 from experiments.harness.curves import by_setting, differences, means
@@ -16,6 +22,70 @@ from experiments.harness.runner import Outcome, Row
 COUNTS = (100, 200, 500)
 """Numbers of evaluations in the table."""
 Order = tuple[int, ...]
+Times = tuple[tuple[int, ...], ...]
+"""Processing times: one row per job, one column per machine."""
+
+
+class Instance(NamedTuple):
+    """Jobs that all pass through the same machines in the same order."""
+
+    name: str
+    """Its name in the literature."""
+    times: Times
+    """Processing times."""
+    best_known: int
+    """The smallest makespan in the literature."""
+
+
+# Of the ten instances with 20 jobs and 5 machines: seed of the generator, and best known makespan.
+_PUBLISHED = (
+    (873654221, 1278),
+    (379008056, 1359),
+    (1866992158, 1081),
+    (216771124, 1293),
+    (495070989, 1235),
+    (402959317, 1195),
+    (1369363414, 1234),
+    (2021925980, 1206),
+    (573109518, 1230),
+    (88325120, 1108),
+)
+COUNT = len(_PUBLISHED)
+"""Number of instances."""
+
+
+def taillards(number: int) -> Instance:
+    """One of the ten instances with 20 jobs and 5 machines, from ``taillards(1)``, which is ta001."""
+    seed, best_known = _PUBLISHED[number - 1]
+    machines: list[list[int]] = [[] for _ in range(5)]
+    for times in machines:
+        for _ in range(20):
+            seed = 16807 * seed % (2**31 - 1)  # Lehmer's generator
+            times.append(1 + int(seed / (2**31 - 1) * 99))
+    return Instance(f"ta{number:03d}", tuple(zip(*machines, strict=True)), best_known)
+
+
+def makespan(times: Times, order: Sequence[int]) -> float:
+    """The time when the last job is done if the jobs enter the shop in this order.
+
+    Every machine works on one job at a time. Jobs wait for it in a queue and never overtake.
+    """
+    shop = simpy.Environment()
+    machines = [simpy.Resource(shop, capacity=1) for _ in times[0]]
+
+    def process(job: int) -> Generator[simpy.Event, None, None]:
+        for machine, time in zip(machines, times[job], strict=True):
+            with machine.request() as turn:
+                yield turn
+                yield shop.timeout(time)
+
+    for job in order:
+        shop.process(process(job))
+    shop.run()
+    return float(shop.now)
+
+
+# The comparison ------------------------------------------------------------------------------------------
 
 
 def solve(quick: bool, jobs: int, instance: int = 1, budget: int = 500, seed: int = 0) -> Outcome:

@@ -8,10 +8,9 @@ import numpy as np
 import psycopg
 
 import dagsearch as ds
-from experiments.gallery.indexes.candidates import candidates, read_workload
 from experiments.gallery.indexes.data import load
 from experiments.gallery.indexes.methods import alike, index_choice, methods, saving, share
-from experiments.gallery.indexes.planner import Planner, open_planner
+from experiments.gallery.indexes.planner import Planner, candidates, open_planner, read_workload
 from experiments.gallery.indexes.server import embedded
 from experiments.harness.contest import Contest, answered, compare, draw
 from experiments.harness.curves import by_run, curves, means

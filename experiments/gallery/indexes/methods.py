@@ -6,10 +6,10 @@ from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.feature_extraction import DictVectorizer
 
 import dagsearch as ds
-from experiments.gallery.indexes.candidates import Index
-from experiments.gallery.indexes.planner import Planner
+from experiments.gallery.indexes.planner import Index, Planner
 from experiments.harness.contest import Method
 from experiments.harness.evaluations import Evaluations
 from experiments.harness.peers import climb
@@ -23,20 +23,17 @@ def alike(indexes: Sequence[Index]) -> NDArray[np.float64]:
 
     The matrix is a product of weighted features, so it is positive semi-definite; its diagonal is 1.
     """
-    features: dict[object, int] = {}
-    rows: list[dict[int, float]] = []
-    for index in indexes:
-        weights: dict[object, float] = {
+    weights = [
+        {
             ("table", index.table): _TABLE,
             ("first", index.table, index.columns[0]): _FIRST,
             ("all", index.table, frozenset(index.columns)): _SAME_COLUMNS,
             ("own", index): _OWN,
+            **{("column", index.table, column): _COLUMN / len(index.columns) for column in index.columns},
         }
-        weights |= {("column", index.table, column): _COLUMN / len(index.columns) for column in index.columns}
-        rows.append({features.setdefault(name, len(features)): math.sqrt(w) for name, w in weights.items()})
-    table = np.zeros((len(rows), len(features)))
-    for number, row in enumerate(rows):
-        table[number, list(row)] = list(row.values())
+        for index in indexes
+    ]
+    table = np.sqrt(DictVectorizer(sparse=False, sort=False).fit_transform(weights))
     table /= np.linalg.norm(table, axis=1, keepdims=True)
     return np.asarray(table @ table.T)
 

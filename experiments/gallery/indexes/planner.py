@@ -1,13 +1,80 @@
-"""What a workload costs with some indexes, by what the planner says; nothing is kept in the database."""
+"""The workload, the indexes that may help it, and what it costs with them, by what the planner says."""
 
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from itertools import permutations
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import psycopg
 
-from experiments.gallery.indexes.candidates import Index
+_COMMENT = re.compile(r"--[^\n]*")
+_TEXT = re.compile(r"'(?:[^']|'')*'")
+_WORD = re.compile(r"[a-z_][a-z_0-9$]*")
+# What follows these words is compared, joined, grouped or sorted; what follows SELECT is only returned.
+_CLAUSE = re.compile(r"\b(select|from|where|on|group by|order by|having|limit)\b")
+_USED = {"where", "on", "group by", "order by"}
+
+
+class Index(NamedTuple):
+    """An index that could be made."""
+
+    table: str
+    """The table's name."""
+    columns: tuple[str, ...]
+    """Its columns; their order matters."""
+
+    @property
+    def name(self) -> str:
+        """A name that says what the index holds."""
+        return "_".join((self.table, *self.columns, "idx"))[:63]
+
+    @property
+    def statement(self) -> str:
+        """The SQL that makes the index."""
+        columns = ", ".join(f'"{column}"' for column in self.columns)
+        return f'CREATE INDEX "{self.name}" ON "{self.table}" ({columns})'
+
+
+def read_workload() -> list[str]:
+    """The queries of the workload, which are separated by semicolons."""
+    text = Path(__file__).with_name("workload.sql").read_text()
+    return [query.strip() for query in _COMMENT.sub("", text).split(";") if query.strip()]
+
+
+def candidates(connection: psycopg.Connection[Any], queries: Sequence[str]) -> list[Index]:
+    """Indexes on one column or an ordered pair of columns, from the columns that a query uses together.
+
+    Both columns are compared, joined, grouped or sorted by in the same query. Indexes that a primary key
+    already provides are left out.
+    """
+    columns = defaultdict[str, list[str]](list)
+    for table, column in connection.execute(
+        "SELECT table_name, column_name FROM information_schema.columns WHERE table_schema = 'public' "
+        "ORDER BY table_name, ordinal_position"
+    ):
+        columns[table].append(column)
+    rows = connection.execute("SELECT tablename, indexdef FROM pg_indexes WHERE schemaname = 'public'")
+    existing = [(table, made.partition("(")[2].rstrip(")").split(", ")) for table, made in rows]
+    found = set[Index]()
+    for query in queries:
+        parts = _CLAUSE.split(_TEXT.sub("", query.lower()))
+        clauses = zip(parts[1::2], parts[2::2], strict=True)
+        used = {word for clause, text in clauses if clause in _USED for word in _WORD.findall(text)}
+        mentioned = set(_WORD.findall(" ".join(parts)))
+        for table in columns.keys() & mentioned:
+            first = [name for name in columns[table] if name in used]
+            found.update(Index(table, names) for size in (1, 2) for names in permutations(first, size))
+    return sorted(
+        index
+        for index in found
+        if not any(
+            index.table == table and list(index.columns) == names[: len(index.columns)]
+            for table, names in existing
+        )
+    )
 
 
 class Planner:
@@ -22,7 +89,7 @@ class Planner:
         self, connection: psycopg.Connection[Any], queries: Sequence[str], indexes: Sequence[Index]
     ) -> None:
         self.connection, self.queries, self.indexes = connection, list(queries), list(indexes)
-        words = [set(re.findall(r"[a-z_0-9$]+", query.lower())) for query in queries]
+        words = [set(_WORD.findall(query.lower())) for query in queries]
         self._relevant = [
             frozenset(number for number, index in enumerate(indexes) if index.table in mentioned)
             for mentioned in words
@@ -37,29 +104,19 @@ class Planner:
         keys = [(query, subset & relevant) for query, relevant in enumerate(self._relevant)]
         unknown = [key for key in keys if key not in self._known]
         if unknown:
-            others = [index.name for number, index in enumerate(self.indexes) if number not in subset]
-            with self._without(others):
+            others = [f'"{index.name}"' for number, index in enumerate(self.indexes) if number not in subset]
+            with self.connection.transaction(force_rollback=True):
+                if others:
+                    self.connection.execute(f"DROP INDEX {', '.join(others)}")
                 for key in unknown:
-                    self._known[key] = self._explained(self.queries[key[0]])
+                    row = self.connection.execute(f"EXPLAIN (FORMAT JSON) {self.queries[key[0]]}").fetchone()
+                    assert row is not None
+                    self._known[key] = float(row[0][0]["Plan"]["Total Cost"])
         return sum(self._known[key] for key in keys)
 
     def size(self, chosen: Iterable[int]) -> int:
         """Bytes that these of the candidates take."""
         return sum(self.sizes[number] for number in chosen)
-
-    def _explained(self, query: str) -> float:
-        row = self.connection.execute(f"EXPLAIN (FORMAT JSON) {query}").fetchone()
-        assert row is not None
-        return float(row[0][0]["Plan"]["Total Cost"])
-
-    @contextmanager
-    def _without(self, others: Sequence[str]) -> Iterator[None]:
-        """Within the context the indexes of these names do not exist."""
-        with self.connection.transaction(force_rollback=True):
-            if others:
-                names = ", ".join(f'"{name}"' for name in others)
-                self.connection.execute(f"DROP INDEX {names}")
-            yield
 
 
 @contextmanager

@@ -8,10 +8,9 @@ from scipy.stats import gmean
 
 import dagsearch as ds
 from dagsearch._internal.typing import FloatArray
-from experiments.gallery.passes.compiler import LLVM
+from experiments.gallery.passes.compiler import LLVM, NAMES
 from experiments.gallery.passes.methods import ON_A_TREE, OURS, methods
 from experiments.gallery.passes.problem import PassOrder
-from experiments.gallery.passes.programs import NAMES
 from experiments.harness.contest import Contest, answered, compare, draw
 from experiments.harness.curves import OWN_MS, Mean, by_setting, means, units
 from experiments.harness.markdown import table

@@ -1,7 +1,12 @@
-"""LLVM, as the search sees it: modules, passes that turn one into another, and what may go wrong."""
+"""LLVM, as the search sees it: programs, passes that turn a module into another, and what may go wrong.
+
+The programs are C code as bitcode before any optimisation. They were compiled by ``clang-14 -Oz -Xclang
+-disable-llvm-passes -emit-llvm -w -c``; ``LICENCES.md`` says which repositories they include.
+"""
 
 import ctypes.util
 import hashlib
+import lzma
 import pickle
 import subprocess
 import sys
@@ -9,7 +14,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from experiments.gallery.passes.programs import bitcode
 from experiments.harness.evaluations import EvaluationFailed
 from experiments.harness.runner import ExperimentError
 
@@ -36,6 +40,34 @@ function(loop-mssa(licm)) loop-flatten loop-interchange loop-unroll-and-jam cano
 loop-instsimplify loop-rotate loop-deletion loop-simplifycfg loop-reduce indvars loop-unroll-full
 loop-bound-split loop-reroll function(loop-mssa(simple-loop-unswitch<nontrivial>))
 """
+
+
+FOLDER = Path(__file__).parent / "programs"
+NAMES = tuple(sorted(path.name.removesuffix(".bc.xz") for path in FOLDER.glob("*.bc.xz")))
+"""The programs by name."""
+_SECONDS = 120.0  # many times what a program takes
+
+
+def bitcode(name: str) -> bytes:
+    """A program as clang makes it for -Oz, before the first pass."""
+    return lzma.decompress((FOLDER / f"{name}.bc.xz").read_bytes())
+
+
+def printed(bitcode: bytes) -> bytes:
+    """What a program prints.
+
+    Raises :class:`EvaluationFailed` if it crashes, or does not end.
+    """
+    script = Path(__file__).with_name("execution.py")
+    try:
+        done = subprocess.run(
+            [sys.executable, str(script)], input=bitcode, capture_output=True, timeout=_SECONDS
+        )
+    except subprocess.TimeoutExpired as error:
+        raise EvaluationFailed("the program does not end") from error
+    if done.returncode != 0:
+        raise EvaluationFailed(f"the program failed ({done.returncode})")
+    return done.stdout
 
 
 class Module:

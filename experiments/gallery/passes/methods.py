@@ -25,6 +25,7 @@ class Steps:
 
     def __init__(self, problem: PassOrder, evaluate: Evaluations) -> None:
         self.problem, self._evaluate = problem, evaluate
+        self.root, self.actions = problem.root, problem.actions
         problem.begin()
 
     def __call__(self, module: Module, name: str) -> Module | None:
@@ -32,14 +33,6 @@ class Steps:
         if self._evaluate.or_worst((module, name)) == -math.inf:
             return None
         return self.problem.after(module, name)
-
-    def root(self) -> ds.Step:
-        """The program before the first pass."""
-        return self.problem.root()
-
-    def actions(self, module: Module) -> Sequence[str]:
-        """All passes."""
-        return self.problem.actions(module)
 
     def expand(self, module: Module, name: str) -> ds.Step:
         """Apply a pass."""

@@ -7,8 +7,7 @@ from functools import cached_property
 from typing import Any
 
 import dagsearch as ds
-from experiments.gallery.passes import programs
-from experiments.gallery.passes.compiler import LLVM, Module
+from experiments.gallery.passes.compiler import LLVM, Module, bitcode, printed
 from experiments.harness.evaluations import EvaluationFailed
 
 # A program that has become this many times as large as it was is given up: a pass on it takes seconds.
@@ -25,7 +24,7 @@ class PassOrder:
     Parameters
     ----------
     name : str
-        One of ``programs.NAMES``.
+        One of ``compiler.NAMES``.
     llvm : LLVM
         What applies the passes.
     """
@@ -34,7 +33,7 @@ class PassOrder:
 
     def __init__(self, name: str, llvm: LLVM) -> None:
         self.name, self.llvm = name, llvm
-        self._bitcode = programs.bitcode(name)
+        self._bitcode = bitcode(name)
         self.start = llvm.read(self._bitcode)
         self.oz = llvm.applied(self._bitcode, "default<Oz>").size
         self._works: dict[bytes, bool] = {}
@@ -61,22 +60,20 @@ class PassOrder:
         """The module after a pass; what any run has applied is looked up, which saves time but no budget."""
         key = (self.llvm.library, module.digest, name)
         if key not in self._packed:
-            self._packed[key] = self._applied(module, name)
+            try:
+                found = self.llvm.applied(module.bitcode, name)
+            except EvaluationFailed as error:
+                self._packed[key] = str(error)
+            else:
+                self._packed[key] = None if found == module else (zlib.compress(found.bitcode, 1), found.size)
+                if found.size > _LARGEST * self.start.size:
+                    self._packed[key] = f"the program grows to {found.size} instructions"
         packed = self._packed[key]
         if packed is None:
             return module
         if isinstance(packed, str):
             raise EvaluationFailed(packed)
         return Module(zlib.decompress(packed[0]), packed[1])
-
-    def _applied(self, module: Module, name: str) -> Any:
-        try:
-            found = self.llvm.applied(module.bitcode, name)
-        except EvaluationFailed as error:
-            return str(error)
-        if found.size > _LARGEST * self.start.size:
-            return f"the program grows to {found.size} instructions"
-        return None if found == module else (zlib.compress(found.bitcode, 1), found.size)
 
     def reward(self, point: tuple[Module, str]) -> float:
         """What stopping after a pass is worth; this is what is counted."""
@@ -102,11 +99,11 @@ class PassOrder:
         """Whether a module, when it is run, prints what the program prints without optimisation."""
         if module.digest not in self._works:
             try:
-                self._works[module.digest] = programs.printed(module.bitcode) == self._expected
+                self._works[module.digest] = printed(module.bitcode) == self._expected
             except EvaluationFailed:
                 self._works[module.digest] = False
         return self._works[module.digest]
 
     @cached_property
     def _expected(self) -> bytes:
-        return programs.printed(self._bitcode)
+        return printed(self._bitcode)

@@ -63,23 +63,16 @@ class Library:
             if pipeline:
                 error = llvm.LLVMRunPasses(module, pipeline.encode(), self._machine, self._options)
                 if error:
-                    return self._said(error)
+                    text = llvm.LLVMGetErrorMessage(ctypes.c_void_p(error))
+                    return ctypes.string_at(ctypes.c_void_p(text)).decode()
                 if llvm.LLVMVerifyModule(module, 2, None):
                     return f"the module is broken after {pipeline}"
-            return self._written(module), self._size(module)
+            out = ctypes.c_void_p(llvm.LLVMWriteBitcodeToMemoryBuffer(module))
+            written = ctypes.string_at(llvm.LLVMGetBufferStart(out), llvm.LLVMGetBufferSize(out))
+            llvm.LLVMDisposeMemoryBuffer(out)
+            return written, self._size(module)
         finally:
             llvm.LLVMContextDispose(context)
-
-    def _said(self, error: int) -> str:
-        text = self._llvm.LLVMGetErrorMessage(ctypes.c_void_p(error))
-        return ctypes.string_at(text).decode()
-
-    def _written(self, module: ctypes.c_void_p) -> bytes:
-        llvm = self._llvm
-        buffer = ctypes.c_void_p(llvm.LLVMWriteBitcodeToMemoryBuffer(module))
-        written = ctypes.string_at(llvm.LLVMGetBufferStart(buffer), llvm.LLVMGetBufferSize(buffer))
-        llvm.LLVMDisposeMemoryBuffer(buffer)
-        return written
 
     def _size(self, module: ctypes.c_void_p) -> int:
         llvm, found = self._llvm, 0

@@ -49,20 +49,9 @@ _OWN = (
     Task("network", _PIPELINES, "4 to 12 choices, layers of a network", 60, pipelines.network),
     Task("layers", _PIPELINES, "8 to 18 choices, network of 3 to 7 layers", 100, networks.layers),
     Task("cell", _CELL, "6 edges, 5 operations", 100, pipelines.cell),
-    Task(
-        "tumours", _REAL, "3 to 5 choices, classifiers of 569 tumours", 60, networks.tabulated("tumours"), 1
-    ),
-    Task(
-        "numerals", _REAL, "4 to 6 choices, classifiers of 500 digits", 100, networks.tabulated("numerals"), 1
-    ),
-    Task(
-        "diabetes",
-        _REAL,
-        "4 to 6 choices, regressions of 442 patients",
-        80,
-        networks.tabulated("diabetes"),
-        1,
-    ),
+    Task("tumours", _REAL, "3 to 5 choices, classifiers of 569 tumours", 60, networks.tumours, 1),
+    Task("numerals", _REAL, "4 to 6 choices, classifiers of 500 digits", 100, networks.numerals, 1),
+    Task("diabetes", _REAL, "4 to 6 choices, regressions of 442 patients", 80, networks.diabetes, 1),
     Task("blocks", _PLATEAUS, "32 places, yes or no, deceptive blocks of 4", 200, plateaus.blocks),
     Task("needles", _PLATEAUS, "20 places, 4 letters, four scattered motifs", 200, plateaus.needles),
     Task("switches", _HUNDREDS, "200 places, yes or no", 300, plateaus.switches),

@@ -1,6 +1,7 @@
 """A network of three to seven layers, and pipelines for real tables; as choices and as classes."""
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,15 +15,12 @@ Score = Callable[[Mapping[str, Any]], float]
 # Pipelines ---------------------------------------------------------------------------------------------
 
 
-def tabulated(name: str) -> Callable[[int], Instance]:
+def tabulated(number: int, name: str) -> Instance:
     """The pipelines for a table; there is one instance."""
-
-    def make(number: int) -> Instance:
-        return Instance(places(TABLES[name].settings), look_up(name))
-
-    return make
+    return Instance(places(TABLES[name].settings), look_up(name))
 
 
+tumours, numerals, diabetes = (partial(tabulated, name=name) for name in TABLES)
 _TUMOURS: Mapping[Hashable, Sequence[str]] = {
     "linear": ("C",),
     "svm": ("C", "gamma"),

@@ -96,7 +96,7 @@ def _conditional(
             total += table[points[:, one], points[:, other]]
         return total
 
-    return Instance(Places(space.options, space.conditions, space.names), scores)
+    return Instance(Places(space.options.tolist(), space.conditions, space.names), scores)
 
 
 def _effects(options: Sequence[Hashable], rng: np.random.Generator) -> FloatArray:
