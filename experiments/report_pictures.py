@@ -22,11 +22,7 @@ COMMAND = (
     "select shop.csv --target left --k auto --scoring roc_auc --forbidden 'closing fee' "
     "--group-column household"
 )
-PARTS = {
-    "headline": (1100, "#headline"),
-    "sizes": (700, "#sizes"),
-    "importances": (700, "#effects"),
-}
+PARTS = {"headline": (1100, "#headline"), "sizes": (700, "#sizes"), "importances": (700, "#effects")}
 """Width of the screen and part of the page, by the picture's name."""
 
 

@@ -128,21 +128,17 @@ class Places:
     def everything(self) -> Iterator[IntArray]:
         if self.conditions:
             points = np.zeros((1, 0), dtype=np.int64)
-            for place in range(len(self.options)):
-                points = self._extended(points, place)
+            for place, options in enumerate(self.options):
+                counts = np.where(self.exists(points, place), options, 1)
+                points = np.repeat(points, counts, axis=0)
+                within = np.arange(len(points)) - np.repeat(np.cumsum(counts) - counts, counts)
+                added = np.where(self.exists(points, place), within, options)
+                points = np.column_stack([points, added])
             yield points
             return
         for start in range(0, self.size, CHUNK):
             numbers = np.arange(start, min(start + CHUNK, self.size))
             yield np.stack(np.unravel_index(numbers, self.options), axis=1)
-
-    def _extended(self, points: IntArray, place: int) -> IntArray:
-        """All rows with one more place."""
-        counts = np.where(self.exists(points, place), self.options[place], 1)
-        longer = np.repeat(points, counts, axis=0)
-        within = np.arange(len(longer)) - np.repeat(np.cumsum(counts) - counts, counts)
-        added = np.where(self.exists(longer, place), within, self.options[place])
-        return np.column_stack([longer, added])
 
 
 class AnySize(Places):

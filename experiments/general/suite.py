@@ -1,5 +1,6 @@
 """A benchmark: methods on problems, each run with several seeds."""
 
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -15,7 +16,7 @@ from experiments.general.spaces import Space
 from experiments.harness.curves import changes
 from experiments.harness.evaluations import BudgetSpent, Evaluations
 from experiments.harness.peers import import_peer
-from experiments.harness.runner import Outcome, Row, kept_from, read_rows, run_rounds
+from experiments.harness.runner import Outcome, Row, read_rows, run_rounds
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -90,7 +91,9 @@ class Suite(NamedTuple):
             earlier = read_rows(keep / f"{self.name}.csv.gz")
             known = {(method, problem) for method in self.methods for problem in self.tasks}
             rows += [row for row in earlier if (row.method, row.problem) in known - again]
-            about["kept_from"] = kept_from(keep / f"{self.name}.json")
+            before = json.loads((keep / f"{self.name}.json").read_text())
+            origin = before.keys() & {"commit", "versions", "methods", "kept_from"}
+            about["kept_from"] = {name: before[name] for name in before if name in origin}
         rows.sort(key=lambda row: (list(self.tasks).index(row.problem), [*self.methods].index(row.method)))
         return Outcome(self.name, rows, about, self.draw(rows))
 

@@ -96,12 +96,6 @@ def write_settings(folder: Path, name: str, settings: Mapping[str, Any]) -> Path
     return path
 
 
-def kept_from(path: Path) -> dict[str, Any]:
-    """What a file of settings says about the origin of rows that are kept."""
-    before = json.loads(path.read_text())
-    return {name: before[name] for name in ("commit", "versions", "methods", "kept_from") if name in before}
-
-
 @cache
 def commit() -> str:
     """The commit that is run, ``dirty`` if its code was changed since.

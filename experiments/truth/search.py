@@ -67,11 +67,16 @@ def one_run(problem: str, number: int) -> list[Row]:
     )
     ahead: Forecast | None = None
     stopped: Evaluation | None = None
+    tolerance = 0.0
     for step, evaluation in enumerate(search.steps(budget), 1):
+        if step == initial:
+            tolerance = SMALL * float(np.std([one.reward for one in search.history]))
         if step == budget // 2:
             ahead = search.forecast(budget - step)
-        if stopped is None and initial < step < budget and _may_stop(search, initial, budget - step):
-            stopped = evaluation
+        if stopped is None and initial < step < budget:
+            forecast = search.forecast(budget - step)
+            if forecast is not None and forecast.high - evaluation.best_reward < tolerance:
+                stopped = evaluation
     history, rows = search.history, []
     reached = history[-1].best_reward
     tiny = 1e-9 * max(1.0, abs(reached))
@@ -79,10 +84,8 @@ def one_run(problem: str, number: int) -> list[Row]:
         covered = ahead.low - tiny <= reached <= ahead.high + tiny
         rows.append(Row(FORECAST, problem, number, len(history), float(covered)))
     if stopped is not None:
-        gained = reached - stopped.best_reward
-        rows.append(
-            Row(TOLERANCE, problem, number, stopped.step, float(gained < _tolerance(search, initial) + tiny))
-        )
+        kept = reached - stopped.best_reward < tolerance + tiny
+        rows.append(Row(TOLERANCE, problem, number, stopped.step, float(kept)))
     inside = [
         abs(one.reward - one.predicted.mean) <= REACH * math.sqrt(one.predicted.variance)
         for one in history
@@ -90,14 +93,3 @@ def one_run(problem: str, number: int) -> list[Row]:
     ]
     rows.append(Row(REWARDS, problem, number, len(history), sum(inside) / len(inside)))
     return rows
-
-
-def _tolerance(search: Search, initial: int) -> float:
-    return SMALL * float(np.std([one.reward for one in search.history[:initial]]))
-
-
-def _may_stop(search: Search, initial: int, left: int) -> bool:
-    """Whether a run with this tolerance ends here."""
-    forecast = search.forecast(left)
-    best = search.history[-1].best_reward
-    return forecast is not None and forecast.high - best < _tolerance(search, initial)

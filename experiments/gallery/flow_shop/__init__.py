@@ -105,11 +105,7 @@ def run(quick: bool, jobs: int) -> Outcome:
     shops = [taillards(number) for number in range(1, 2 if quick else COUNT + 1)]
     contests = [
         Contest(
-            shop.name,
-            methods(shop.times),
-            partial(_reward, shop.times),
-            budget,
-            partial(_distance, shop),
+            shop.name, methods(shop.times), partial(_reward, shop.times), budget, partial(_distance, shop)
         )
         for shop in shops
     ]

@@ -48,10 +48,8 @@ def run(quick: bool, jobs: int, llvm: str | None = None) -> Outcome:
     }
     about = {"llvm": compiler.library, "passes": compiler.passes, "budget": budget, "-O3": o3}
     about["-Oz"] = {name: problem.oz for name, problem in problems.items()}
-    title, levels = (
-        f"LLVM's passes, {len(names)} programs",
-        {"-Oz": 1.0, "-O3": float(gmean(list(o3.values())))},
-    )
+    levels = {"-Oz": 1.0, "-O3": float(gmean(list(o3.values())))}
+    title = f"LLVM's passes, {len(names)} programs"
     drawn = draw(rows, by_seed, title, "instructions of -Oz over ours", levels)
     return Outcome("passes", rows, about, {"passes": drawn}, tables(rows)["passes"])
 
@@ -69,11 +67,7 @@ def tables(rows: Sequence[Row]) -> dict[str, str]:
         [f"program, after {COUNTS[-1]}", *every],
         [[name, *(f"{every[method][n, 0]:.3f}" for method in every)] for n, name in enumerate(names)],
     )
-    return {
-        "passes": means(rows, COUNTS, 3, by_seed),
-        "merging": merging(rows),
-        "programs": each,
-    }
+    return {"passes": means(rows, COUNTS, 3, by_seed), "merging": merging(rows), "programs": each}
 
 
 def merging(rows: Sequence[Row]) -> str:

@@ -104,17 +104,21 @@ def noisy(task: Task, **changes: Any) -> Task:
         random = instance.space.sample(1000, np.random.default_rng([number, 3]))
         return instance._replace(noise=0.5 * float(instance.scores(random).std()))
 
-    return _variant(task, "noisy", make, **changes)
+    return _variant(task, "noisy", make, same=task.name, **changes)
 
 
 def as_class(task: Task, own: OwnClass, **changes: Any) -> Task:
     """The same problem, stated as a class."""
-    return _variant(task, "class", lambda number: task.make(number)._replace(own=own), **changes)
+
+    def make(number: int) -> Instance:
+        return task.make(number)._replace(own=own)
+
+    return _variant(task, "class", make, same=task.name, **changes)
 
 
 def _variant(task: Task, form: str, make: Callable[[int], Instance], **changes: Any) -> Task:
     name, what = f"{task.name}-{form}", f"{task.what}; {form}"
-    return replace(task, name=name, what=what, make=make, same=task.name, **changes)
+    return replace(task, name=name, what=what, make=make, **changes)
 
 
 def relabelled(task: Task) -> Task:
@@ -134,12 +138,4 @@ def relabelled(task: Task) -> Task:
 
         return Instance(space, relabelled_scores)
 
-    what = f"{task.what}; options in random order"
-    return replace(
-        task,
-        name=f"{task.name}-relabelled",
-        what=what,
-        make=make,
-        instances=4,
-        relabels=task.name,
-    )
+    return _variant(task, "relabelled", make, instances=4, relabels=task.name)
