@@ -122,9 +122,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (ExperimentError, ModuleNotFoundError, ValueError, OSError) as error:
         print(f"python -m experiments {options.command}: error: {error}", file=sys.stderr)
         return 1
-    except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
-        return 130  # the shell's code for it
     summary = getattr(module, "summary", means)
     print(outcome.shown or summary(outcome))
     print("wrote", *written, sep="\n  ")

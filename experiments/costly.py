@@ -343,17 +343,7 @@ METHODS: dict[str, Callable[[Steps, np.random.Generator], None]] = {
 
 
 def run(*, seeds: int | None = None, jobs: int = 1, quick: bool = False) -> Outcome:
-    """Run all methods on all kinds of problem, each after the numbers of steps of the table.
-
-    Parameters
-    ----------
-    seeds : int, optional
-        Number of problems of every kind.
-    jobs : int
-        Number of processes; results do not depend on it.
-    quick : bool
-        Whether one problem of every kind and greedy's number of steps are enough.
-    """
+    """Run all methods on some problems of every kind; ``quick``: on one, for greedy's number of steps."""
     count = seeds or (1 if quick else SEEDS)
     most = LATER[0] if quick else LATER[-1]
     tasks = [(method, kind, seed, most) for kind in KINDS for method in METHODS for seed in range(count)]

@@ -71,7 +71,8 @@ def restarted(evaluate: Evaluations, instance: Instance, seed: int) -> None:
 def random_search(evaluate: Evaluations, space: Space, seed: int) -> None:
     """Random points."""
     rng = np.random.default_rng(seed)
-    peers.random_search(evaluate, lambda: space.sample(1, rng)[0])
+    while True:
+        evaluate(space.sample(1, rng)[0])
 
 
 def hill_climbing(evaluate: Evaluations, space: Space, seed: int) -> None:
@@ -81,7 +82,8 @@ def hill_climbing(evaluate: Evaluations, space: Space, seed: int) -> None:
     def neighbours(point: IntArray) -> IntArray:
         return rng.permutation(space.neighbours(point, rng))
 
-    peers.hill_climbing(evaluate, lambda: space.sample(1, rng)[0], neighbours)
+    while True:
+        peers.climb(evaluate, space.sample(1, rng)[0], neighbours)
 
 
 def annealing(evaluate: Evaluations, space: Space, seed: int) -> None:

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from dagsearch._internal.typing import FloatArray, IntArray
-from experiments.general.problems import TASKS, Instance, Task
+from experiments.general.problems import TASKS, Instance
 from experiments.general.spaces import Places, Space
 from experiments.harness.peers import ascend
 from experiments.harness.runner import run_tasks, write_csv
@@ -48,11 +48,6 @@ class Scale(NamedTuple):
     def regret(self, score: FloatArray) -> FloatArray:
         """0 at the best score, 1 at the mean score of random points."""
         return (self.best - score) / (self.best - self.random)
-
-
-def scale_of(task: Task, number: int) -> Scale:
-    """The scale of the instance of a run."""
-    return scales()[task.original, number % TASKS[task.original].instances]
 
 
 @cache

@@ -10,8 +10,8 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from dagsearch._internal.typing import FloatArray
-from experiments.general.optima import scale_of
-from experiments.general.problems import Instance, Task
+from experiments.general.optima import scales
+from experiments.general.problems import TASKS, Instance, Task
 from experiments.general.spaces import Space
 from experiments.harness.curves import changes
 from experiments.harness.evaluations import BudgetSpent, Evaluations
@@ -92,8 +92,8 @@ class Suite(NamedTuple):
             known = {(method, problem) for method in self.methods for problem in self.tasks}
             rows += [row for row in earlier if (row.method, row.problem) in known - again]
             before = json.loads((keep / f"{self.name}.json").read_text())
-            origin = before.keys() & {"commit", "versions", "methods", "kept_from"}
-            about["kept_from"] = {name: before[name] for name in before if name in origin}
+            origin = ("commit", "versions", "methods", "kept_from")
+            about["kept_from"] = {name: before[name] for name in origin if name in before}
         rows.sort(key=lambda row: (list(self.tasks).index(row.problem), [*self.methods].index(row.method)))
         return Outcome(self.name, rows, about, self.draw(rows))
 
@@ -121,7 +121,8 @@ def one_run(name: str, method: Method, task: Task, number: int, quick: bool) -> 
         evaluate = evaluated(method, instance, budget, number)
     reached = recommended(instance, evaluate)
     if task.scaled:
-        reached = np.round(scale_of(task, number).regret(reached), 9) + 0.0  # 0, not -0
+        scale = scales()[task.original, number % TASKS[task.original].instances]
+        reached = np.round(scale.regret(reached), 9) + 0.0  # 0, not -0
     rows = changes(reached, name, task.name, number, evaluate, budget)
     if instance.noise > 0.0:
         most = float(np.unique(np.array(evaluate.points), axis=0, return_counts=True)[1].max())

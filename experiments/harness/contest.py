@@ -15,9 +15,6 @@ from experiments.harness.runner import Outcome, Row, run_rounds
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# Number of evaluations whose values may lie outside a picture: the first ones would squeeze the rest.
-_FIRST_SHOWN = 5
-
 Method = Callable[[Evaluations, int], None]
 """``method(evaluate, seed)`` calls ``evaluate(point)`` until it is done or the budget is spent."""
 
@@ -75,7 +72,7 @@ def draw(
     axes = drawn.subplots()
     for colour, (method, values) in zip(COLOURS, units(rows, steps, merge).items(), strict=False):
         mean, error = np.array([Mean.of(column) for column in values.T]).T
-        seen += mean[_FIRST_SHOWN:].tolist()
+        seen += mean[5:].tolist()  # the first ones would squeeze the rest
         axes.plot(steps, mean, label=method, color=colour)
         axes.fill_between(steps, mean - error, mean + error, color=colour, alpha=0.15, linewidth=0.0)
     for style, (name, value) in zip((":", "--", "-."), (levels or {}).items(), strict=False):

@@ -14,20 +14,6 @@ from experiments.harness.evaluations import Evaluations
 Point = TypeVar("Point")
 
 
-def random_search(evaluate: Evaluations, draw: Callable[[], Any]) -> None:
-    """Random points."""
-    while True:
-        evaluate.or_worst(draw())
-
-
-def hill_climbing(
-    evaluate: Evaluations, draw: Callable[[], Point], neighbours: Callable[[Point], Iterable[Point]]
-) -> None:
-    """From a random point, take the first change that helps; start again where none does."""
-    while True:
-        climb(evaluate, draw(), neighbours)
-
-
 def climb(evaluate: Evaluations, point: Point, neighbours: Callable[[Point], Iterable[Point]]) -> Point:
     """The local optimum that the first change that helps leads to, again and again.
 
@@ -69,9 +55,6 @@ def optuna(evaluate: Evaluations, suggest: Callable[[Any], Any], sampler: str, s
         while True:
             trial = study.ask()
             study.tell(trial, evaluate(suggest(trial)))
-
-
-# Packages ----------------------------------------------------------------------------------------------
 
 
 def import_peer(name: str, extra: str = "benchmark") -> Any:

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Result = TypeVar("Result")
-SEEDS = "a round's number seeds its problem and its searches"
 # Packages that change results.
 _PACKAGES = """
 numpy scipy numba scikit-learn pandas torch optuna botorch gpytorch linear_operator mlxtend open_spiel
@@ -90,7 +89,8 @@ class Outcome:
 def write_settings(folder: Path, name: str, settings: Mapping[str, Any]) -> Path:
     """Write the settings, seeds, commit, versions and machine as JSON; returns the path."""
     path = folder / f"{name}.json"
-    about = {"experiment": name, "seed": SEEDS, **settings, "commit": commit()}
+    seed = "a round's number seeds its problem and its searches"
+    about = {"experiment": name, "seed": seed, **settings, "commit": commit()}
     about |= {"versions": versions(), "machine": f"{platform.machine()}, {os.cpu_count()} cores"}
     path.write_text(json.dumps(about, indent=2) + "\n")
     return path

@@ -57,30 +57,23 @@ def figures(folder: Path) -> dict[str, str]:
             )
             for step in (50, 150, 200)
         },
-        **_choices(game, synthetic, pixels, digits),
+        # What another choice than that of Search.paper gains, in the same rounds.
+        **{
+            f"{method}, {name}": _gap(table, method, ours, step)
+            for name, table, step in (
+                ("Tic-Tac-Toe", game, 150),
+                ("synthetic", synthetic, 50),
+                ("MNIST", pixels, 1200),
+                ("digits", digits, 1200),
+            )
+            for method in table
+            if method.startswith(ours + ",") and method != simple
+        },
+        **{
+            f"UCT, bonus for leaves too, {step}": _gap(game, "UCT, bonus for leaves too", "UCT", step)
+            for step in (200, 500)
+        },
     }
-
-
-def _choices(
-    game: dict[str, Curve], synthetic: dict[str, Curve], pixels: dict[str, Curve], digits: dict[str, Curve]
-) -> dict[str, str]:
-    """How much an alternative to a choice of :meth:`Search.paper` gains, in the same rounds."""
-    ours = "probabilistic DAG"
-    tables = (
-        ("Tic-Tac-Toe", game, 150),
-        ("synthetic", synthetic, 50),
-        ("MNIST", pixels, 1200),
-        ("digits", digits, 1200),
-    )
-    gained = {
-        f"{method}, {name}": _gap(table, method, ours, step)
-        for name, table, step in tables
-        for method in table
-        if method.startswith(ours + ",") and not method.endswith("softmax")
-    }
-    for step in (200, 500):
-        gained[f"UCT, bonus for leaves too, {step}"] = _gap(game, "UCT, bonus for leaves too", "UCT", step)
-    return gained
 
 
 def _curves(path: Path) -> dict[str, Curve]:

@@ -2,7 +2,6 @@
 
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -17,15 +16,14 @@ from dagsearch.search import Search
 from experiments.harness.curves import best_rewards
 from experiments.harness.drawing import curves_figure, figure
 from experiments.harness.runner import Outcome, Row, run_rounds, run_tasks
-from experiments.paper import convnet, mnist_data
+from experiments.paper import convnet
 from experiments.paper.methods import OURS, PIXELS, SHOWN, Make
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-@dataclass(frozen=True)
-class Settings:
+class Settings(NamedTuple):
     """Size of the experiment."""
 
     rounds: int = 10
@@ -41,7 +39,7 @@ def run_digits(quick: bool, jobs: int) -> Outcome:
     settings = QUICK if quick else Settings()
     tasks = [(method, number, settings.steps) for method in PIXELS for number in range(settings.rounds)]
     rows = run_rounds(one_digits_round, tasks, jobs)
-    about = {"settings": asdict(settings), **PRESETS["mnist"]}
+    about = {"settings": settings._asdict(), **PRESETS["mnist"]}
     return Outcome("digits", rows, about, {"digits": draw(rows, "10 of 64 pixels of the digits, LDA")})
 
 
@@ -84,12 +82,12 @@ def run_mnist(
     settings = QUICK if quick else Settings()
     runs = run_on_network(PIXELS, settings, jobs, data, weights, device, save_weights)
     best = max((run for run in runs if run.method == OURS), key=lambda run: run.best_reward)
-    rows, images = [row for run in runs for row in run.rows], mnist_data.load(data)
+    rows, images = [row for run in runs for row in run.rows], convnet.load(data)
     once = {name: np.mean([run.visited_once for run in runs if run.method == name]) for name in PIXELS}
     about = {
         "weights": "given" if weights is not None else f"trained for {settings.epochs} epochs",
         "device": convnet.on_device(device).cuda.get_device_name() if device == "cuda" else "cpu",
-        "settings": asdict(settings),
+        "settings": settings._asdict(),
         **PRESETS["mnist"],
         "chosen": sorted(best.best_state),
         "chosen_validation_accuracy": best.best_reward,
@@ -116,7 +114,7 @@ def run_on_network(
 ) -> list[Run]:
     """All rounds of some methods; without weights the network is trained first. Every process has a copy."""
     convnet.on_device(device)
-    images = mnist_data.load(data)
+    images = convnet.load(data)
     with tempfile.TemporaryDirectory() as folder:
         if weights is None:
             weights = save_weights or Path(folder, "trained.npz")
@@ -141,7 +139,7 @@ def one_round(make: Make, method: str, number: int, steps: int, network: Network
 @cache
 def accuracy(network: Network) -> convnet.SubsetAccuracy:
     """The accuracy of subsets of pixels on the validation images."""
-    images = mnist_data.load(network.data)
+    images = convnet.load(network.data)
     net = convnet.load_weights(network.weights, network.device)
     return convnet.SubsetAccuracy(net, images.validation, images.validation_labels, network.device)
 

@@ -49,9 +49,7 @@ def line(
     return Line(quantity, nominal, mean, max(smallest, alike), statements, count)
 
 
-HEAD = ["what is stated", "nominal", "actual", "statements", "problems or tables"]
-
-
 def table(lines: Iterable[Line]) -> str:
     """A table in Markdown."""
-    return markdown.table(HEAD, [one.cells for one in lines])
+    head = ["what is stated", "nominal", "actual", "statements", "problems or tables"]
+    return markdown.table(head, [one.cells for one in lines])

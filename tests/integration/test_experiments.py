@@ -17,7 +17,7 @@ import dagsearch as ds
 from experiments.__main__ import main
 from experiments.harness.curves import best_setting, curves, recorded_steps
 from experiments.harness.runner import ExperimentError, Outcome, Row, read_rows, run_rounds
-from experiments.paper import claims, convnet, counts, maximum, mnist, mnist_data, tictactoe
+from experiments.paper import claims, convnet, counts, maximum, mnist, tictactoe
 from experiments.paper.methods import PIXELS
 from support.exact import exact_max_of_many
 
@@ -165,8 +165,8 @@ def write_mnist(folder, images, monkeypatch):
             file = f"{kind}-{name}-ubyte.gz"
             (folder / file).write_bytes(content)
             checksums[file] = hashlib.md5(content).hexdigest()
-    ordered = {name: checksums[name] for name in mnist_data.CHECKSUMS}
-    monkeypatch.setattr(mnist_data, "CHECKSUMS", ordered)
+    ordered = {name: checksums[name] for name in convnet.CHECKSUMS}
+    monkeypatch.setattr(convnet, "CHECKSUMS", ordered)
     return folder
 
 
@@ -179,12 +179,12 @@ def small_mnist(tmp_path, monkeypatch):
 @pytest.fixture
 def tiny_mnist(tmp_path, monkeypatch):
     """200 images, of which 50 are held back."""
-    monkeypatch.setattr(mnist_data, "VALIDATION", 50)
+    monkeypatch.setattr(convnet, "VALIDATION", 50)
     return write_mnist(tmp_path / "mnist", 200, monkeypatch)
 
 
 def test_mnist_files_are_split_as_described(small_mnist):
-    data = mnist_data.load(small_mnist)
+    data = convnet.load(small_mnist)
     assert data.train.shape == (100, 784)
     assert data.validation.shape == (1_000, 784)
     assert data.test_labels.shape == (60,)
@@ -226,8 +226,8 @@ def test_mnist_experiment_on_a_small_data_set(tiny_mnist, tmp_path, monkeypatch,
 
 @pytest.mark.slow
 def test_training_learns_and_weights_survive_a_file(small_mnist, tmp_path):
-    data = mnist_data.load(small_mnist)
-    swapped = mnist_data.Mnist(
+    data = convnet.load(small_mnist)
+    swapped = convnet.Mnist(
         data.validation, data.validation_labels, data.train, data.train_labels, data.test, data.test_labels
     )
     net = convnet.train(swapped, "cpu", epochs=2)

@@ -12,7 +12,7 @@ from experiments.harness.runner import read_rows
 from experiments.truth import search, selection
 from experiments.truth.fresh import FRESH
 from experiments.truth.measures import line
-from experiments.truth.tables import CHOSEN_ON, TABLES, made
+from experiments.truth.selection import CHOSEN_ON, TABLES, made
 
 RESULTS = Path(__file__).parents[2] / "results" / "truth"
 
@@ -45,18 +45,14 @@ def test_what_is_stated_holds_on_problems_that_nothing_was_fitted_on():
 
 # Feature selection -------------------------------------------------------------------------------------
 
-LOADED = {"wine": (load_wine, True), "diabetes": (load_diabetes, False)}
-
-
-def measured(name, split, size, budget):
-    load, classification = LOADED[name]
-    data, target = load(return_X_y=True)
-    table = made(data, target, classification, "linear")
-    return selection.measured(table, name, split, size, budget)
+LOADED = {
+    "wine": lambda: made(*load_wine(return_X_y=True), True, "linear"),
+    "diabetes": lambda: made(*load_diabetes(return_X_y=True), False, "linear"),
+}
 
 
 def test_what_a_selector_states_is_measured_on_held_out_rows(tmp_path):
-    outcome = selection.run(1, True, measured, list(LOADED))
+    outcome = selection.run(1, True, LOADED)
     written = outcome.write(tmp_path)
     assert [path.name for path in written] == ["selection.csv.gz", "inclusion.csv.gz", "selection.json"]
     about = json.loads(written[2].read_text())

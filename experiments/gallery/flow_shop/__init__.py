@@ -13,10 +13,10 @@ from typing import NamedTuple
 import simpy
 
 import dagsearch as ds
-from experiments.harness import peers
 from experiments.harness.contest import Contest, Method, answered, compare, draw
 from experiments.harness.curves import by_setting, differences, means
 from experiments.harness.evaluations import Evaluations
+from experiments.harness.peers import climb
 from experiments.harness.runner import Outcome, Row
 
 COUNTS = (100, 200, 500)
@@ -177,12 +177,12 @@ def _neh_and_local_search(evaluate: Evaluations, seed: int, times: Times) -> Non
     The simulations of partial orders that NEH needs are not counted.
     """
     chance = random.Random(seed)
-    best = peers.climb(evaluate, neh(times), partial(_around, chance))
+    best = climb(evaluate, neh(times), partial(_around, chance))
     while True:
         start = best
         for _ in range(_KICK):
             start = next(_around(chance, start))
-        best = max(best, peers.climb(evaluate, start, partial(_around, chance)), key=evaluate)
+        best = max(best, climb(evaluate, start, partial(_around, chance)), key=evaluate)
 
 
 def _annealing(evaluate: Evaluations, seed: int, times: Times, cooled: int) -> None:
@@ -206,12 +206,14 @@ def _annealing(evaluate: Evaluations, seed: int, times: Times, cooled: int) -> N
 
 def _hill_climbing(evaluate: Evaluations, seed: int, times: Times) -> None:
     chance = random.Random(seed)
-    peers.hill_climbing(evaluate, lambda: _random_order(len(times), chance), partial(_around, chance))
+    while True:
+        climb(evaluate, _random_order(len(times), chance), partial(_around, chance))
 
 
 def _random(evaluate: Evaluations, seed: int, times: Times) -> None:
     chance = random.Random(seed)
-    peers.random_search(evaluate, lambda: _random_order(len(times), chance))
+    while True:
+        evaluate(_random_order(len(times), chance))
 
 
 def _around(chance: random.Random, order: Order) -> Iterator[Order]:

@@ -61,8 +61,8 @@ def run(quick: bool, jobs: int) -> Outcome:
         found += compare([Contest("workload", others, reward, spent, share)], seeds=2 if quick else 5)
         rows = sorted(found, key=lambda row: list(compared).index(row.method))
         title = f"{K} of {len(planner.indexes)} indexes for {len(planner.queries)} queries"
-        about = {"k": K, "storage_bytes": storage, "queries": len(planner.queries)}
-        about["candidates"] = len(planner.indexes)
+        counts = {"queries": len(planner.queries), "candidates": len(planner.indexes)}
+        about = {"k": K, "storage_bytes": storage, **counts}
     drawn = draw(rows, by_run, title, "cost of the workload, share of before")
     return Outcome("indexes", rows, about, {"indexes": drawn}, tables(rows)["indexes"])
 

@@ -8,8 +8,6 @@ from typing import Any
 import numpy as np
 import psycopg
 
-SCHEMA = Path(__file__).with_name("schema.sql")
-
 _REGIONS = ("AFRICA", "AMERICA", "ASIA", "EUROPE", "MIDDLE EAST")
 _NATIONS = (
     "ALGERIA ARGENTINA BRAZIL CANADA EGYPT ETHIOPIA FRANCE GERMANY INDIA INDONESIA IRAN IRAQ JAPAN JORDAN "
@@ -45,7 +43,7 @@ def load(connection: psycopg.Connection[Any], scale: float) -> None:
 
     The planner's statistics are taken of all rows, so that costs are the same every time.
     """
-    connection.execute(SCHEMA.read_text())
+    connection.execute(Path(__file__).with_name("schema.sql").read_text())
     rng = np.random.default_rng(0)
     largest = 0
     for name, columns in _tables(rng, scale):

@@ -42,9 +42,8 @@ def index_choice(
     planner: Planner, k: int, storage: float, reward: Callable[[frozenset[int]], float]
 ) -> ds.problems.Subsets:
     """At most ``k`` of the candidates, which together fit into ``storage`` bytes."""
-    return ds.problems.Subsets(
-        len(planner.indexes), (0, k), reward, allowed=lambda chosen: planner.size(chosen) <= storage
-    )
+    fits = partial(planner.fits, storage=storage)
+    return ds.problems.Subsets(len(planner.indexes), (0, k), reward, allowed=fits)
 
 
 def saving(planner: Planner, chosen: frozenset[int]) -> float:
@@ -60,9 +59,7 @@ def share(reward: float) -> float:
 def methods(planner: Planner, k: int, storage: float) -> dict[str, Method]:
     """The methods by name, ours first."""
     sizes, count = np.array(planner.sizes, dtype=np.float64), len(planner.indexes)
-
-    def fits(chosen: frozenset[int]) -> bool:
-        return planner.size(chosen) <= storage
+    fits = partial(planner.fits, storage=storage)
 
     def ours(evaluate: Evaluations, seed: int) -> None:
         problem = index_choice(planner, k, storage, evaluate)

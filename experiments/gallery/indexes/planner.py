@@ -114,9 +114,9 @@ class Planner:
                     self._known[key] = float(row[0][0]["Plan"]["Total Cost"])
         return sum(self._known[key] for key in keys)
 
-    def size(self, chosen: Iterable[int]) -> int:
-        """Bytes that these of the candidates take."""
-        return sum(self.sizes[number] for number in chosen)
+    def fits(self, chosen: Iterable[int], storage: float) -> bool:
+        """Whether these of the candidates take at most so many bytes."""
+        return sum(self.sizes[number] for number in chosen) <= storage
 
 
 @contextmanager

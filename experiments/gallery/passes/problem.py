@@ -3,6 +3,7 @@
 import math
 import zlib
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import cached_property
 from typing import Any
 
@@ -98,10 +99,9 @@ class PassOrder:
     def works(self, module: Module) -> bool:
         """Whether a module, when it is run, prints what the program prints without optimisation."""
         if module.digest not in self._works:
-            try:
+            self._works[module.digest] = False
+            with suppress(EvaluationFailed):
                 self._works[module.digest] = printed(module.bitcode) == self._expected
-            except EvaluationFailed:
-                self._works[module.digest] = False
         return self._works[module.digest]
 
     @cached_property
