@@ -64,7 +64,7 @@ def test_every_result_names_its_commit():
     for path in files:
         about = json.loads(path.read_text())
         commit = about.get("commit") or next(iter(about.values()))["commit"]
-        assert recorded.match(commit), path
+        assert recorded.fullmatch(commit), path
     described = {path.with_suffix("").with_suffix("") for path in files}
     rows = [*ROOT.glob("results/**/*.csv.gz")]
     alone = {path.name for path in rows if path.with_suffix("").with_suffix("") not in described}
