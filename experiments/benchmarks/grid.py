@@ -94,17 +94,19 @@ METHODS: dict[str, Callable[[Task, Evaluations, int], None]] = {
 
 
 def fit_what_is_missing(folder: Path, names: Sequence[str], jobs: int) -> None:
-    """Write the scores of the grids, and runs of successive halving, unless the folder has both."""
-    if (folder / _SCORES).exists() and (folder / _HALVING).exists():
-        return
-    sizes = {name: len(ParameterGrid(TASKS[name].grid)) for name in names}
-    chunks = [(name, start) for name in names for start in range(0, sizes[name], _CHUNK)]
-    heads = ["task", "candidate", "seconds", *(f"fold {fold}" for fold in range(FOLDS))]
-    scores = pd.DataFrame(chain.from_iterable(run_tasks(_scores, chunks, jobs)), columns=heads)
-    heads = ["task", "seed", "rows", "fits", "seconds", "candidate"]
-    ends = (_halving(name, seed, jobs) for name in names for seed in range(_HALVING_SEEDS))
-    halving = pd.DataFrame(chain.from_iterable(ends), columns=heads)
-    Outcome("scores", (), {"tasks": list(names)}, tables={"scores": scores, "halving": halving}).write(folder)
+    """Write the scores of the grids, and runs of successive halving, unless the folder has them."""
+    about = {"tasks": list(names)}
+    if not (folder / _SCORES).exists():
+        sizes = {name: len(ParameterGrid(TASKS[name].grid)) for name in names}
+        chunks = [(name, start) for name in names for start in range(0, sizes[name], _CHUNK)]
+        heads = ["task", "candidate", "seconds", *(f"fold {fold}" for fold in range(FOLDS))]
+        scores = pd.DataFrame(chain.from_iterable(run_tasks(_scores, chunks, jobs)), columns=heads)
+        Outcome("scores", (), about, tables={"scores": scores}).write(folder)
+    if not (folder / _HALVING).exists():
+        heads = ["task", "seed", "rows", "fits", "seconds", "candidate"]
+        ends = (_halving(name, seed, jobs) for name in names for seed in range(_HALVING_SEEDS))
+        halving = pd.DataFrame(chain.from_iterable(ends), columns=heads)
+        Outcome("halving", (), about, tables={"halving": halving}).write(folder)
 
 
 def _scores(name: str, start: int) -> list[list[Any]]:

@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dagsearch.errors import ProblemError
 from dagsearch.methods import PRESETS
 from dagsearch.problems import DigitsPixels, Subsets
 from dagsearch.search import Search
 from experiments.harness.curves import best_rewards
 from experiments.harness.drawing import curves_figure, figure
-from experiments.harness.runner import Outcome, Row, run_rounds, run_tasks
+from experiments.harness.runner import ExperimentError, Outcome, Row, run_rounds, run_tasks
 from experiments.paper import convnet
 from experiments.paper.methods import OURS, PIXELS, SHOWN, Make
 
@@ -168,9 +167,7 @@ def run_references(
 ) -> Outcome:
     """Accuracies of known subsets, by the network whose weights are given."""
     if weights is None:
-        raise ProblemError(
-            "references needs --weights FILE: the weights of the network that scores the subsets"
-        )
+        raise ExperimentError("references needs --weights FILE: the network that scores the subsets")
     found = accuracy(Network(data, weights, device))(list(REFERENCES.values()))
     rows = [Row(name, "", 0, 0, float(value)) for name, value in zip(REFERENCES, found, strict=True)]
     return Outcome("references", rows, {name: sorted(chosen) for name, chosen in REFERENCES.items()})

@@ -104,9 +104,7 @@ class LLVM:
         self._server: subprocess.Popen[bytes] | None = None
         found = library or installed()
         if found is None:
-            raise ExperimentError(
-                "LLVM's shared library is missing: apt install llvm, or give --llvm LIBRARY"
-            )
+            raise ExperimentError("LLVM's library is missing: apt install llvm, or give --llvm LIBRARY")
         self.library = found
 
     def __getstate__(self) -> dict[str, Any]:
