@@ -14,9 +14,9 @@ from dagsearch.proposers.nearby import Random
 class Portfolio:
     """Proposers that take turns, after some random leaves.
 
-    Where the improvements that the model predicts do not come, up to half of the turns go to local search,
-    which does not need a model. If the proposer whose turn it is finds nothing, the others are asked, and
-    last a random leaf is taken.
+    Where the improvements that the model predicts do not come, up to half of the turns need no model: local
+    search and random leaves have equal shares of these. If the proposer whose turn it is finds nothing, the
+    others are asked, and last a random leaf is taken.
 
     Parameters
     ----------
@@ -61,8 +61,9 @@ class Portfolio:
             yield self.descent or Random()
             view.initial = False
         ratio = view.part.realised_ratio
-        if self.local is not None and ratio < 0.5 and rng.random() < 0.5 - ratio:
-            yield self.local
+        if self.local is not None and ratio < 0.5 and (drawn := rng.random()) < 0.5 - ratio:
+            # On a plateau no leaf near the best ones is better.
+            yield Random() if drawn < 0.25 - ratio / 2.0 else self.local
         first, self._turn = self._turn, (self._turn + 1) % len(self.proposers)
         yield self.proposers[first]
         if self.descent is None or len(self.proposers) > 1:  # a descent finds every leaf that is left
