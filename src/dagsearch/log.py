@@ -1,6 +1,5 @@
 """The events that a search reports while it runs, for a log."""
 
-from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from itertools import count
 from typing import Any
@@ -26,8 +25,8 @@ class Log:
     broken: str | None = None
     """Why the search must not continue, because it may differ from its log."""
 
-    learnt: Mapping[str, Any] | None = None
-    """What was learnt now according to the log, empty if nothing; ``None`` if the search decides."""
+    learns = True
+    """Whether the search learns hyperparameters when they are due; otherwise it repeats the log's."""
 
     def __init__(self) -> None:
         self._numbers = count(1)

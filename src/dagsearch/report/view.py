@@ -173,7 +173,7 @@ def _activity(record: Record, now: float | None) -> dict[str, Any]:
         "pending": [
             {
                 "leaf": text_of(one, record),
-                "age": None if now is None else max(0.0, now - one.since),
+                "age": None if now is None else max(0.0, now - (one.at or now)),
                 "by": None if one.by is None else worker_name(one.by),
             }
             for one in list(record.pending.values())[:_PENDING]

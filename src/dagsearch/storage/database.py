@@ -69,6 +69,12 @@ class Event(NamedTuple):
         note = self.body.get("note")
         return note if isinstance(note, dict) else {}
 
+    def row(self, run: str) -> tuple[Any, ...]:
+        """The event as it is stored, with its checksum; raises ``ValueError`` if JSON has no such body."""
+        body = json.dumps(self.body, separators=(",", ":"), allow_nan=False)
+        row = run, *self[:4], body, self.claim
+        return *row, _checksum(row)
+
 
 class Header(NamedTuple):
     """What identifies a run.
@@ -82,6 +88,17 @@ class Header(NamedTuple):
     version: str
     problem: dict[str, Any]
     settings: dict[str, Any]
+
+    def digest(self) -> str:
+        """A checksum of all but name and time; raises ``ValueError`` unless it is the one in the settings.
+
+        The settings of the first runs have none.
+        """
+        settings = {name: value for name, value in self.settings.items() if name != "digest"}
+        found = _checksum((self.version, self.problem, settings))
+        if not settings.keys() >= _SETTINGS or self.settings.get("digest", found) != found:
+            raise ValueError("its settings were changed")
+        return found
 
 
 def database_of(storage: str | PathLike[str], write: bool = False) -> "Database":
@@ -185,19 +202,15 @@ class Database:
 
     def runs(self) -> list[Header]:
         """All runs, the oldest first."""
-        rows = self._select(
-            "SELECT name, created, version, problem, settings FROM run ORDER BY created, name"
-        )
-        return [self._header(row) for row in rows]
+        columns = "name, created, version, problem, settings"
+        rows = self._select(f"SELECT {columns} FROM run ORDER BY created, name")
+        return [self._header(*row) for row in rows]
 
-    def _header(self, row: tuple[Any, ...]) -> Header:
-        name, created, version, problem, settings = row
+    def _header(self, name: str, created: float, version: str, problem: str, settings: str) -> Header:
         try:
             header = Header(name, created, version, json.loads(problem), json.loads(settings))
-            digest = _digest(header)
-            if header.settings.keys() >= _SETTINGS and header.settings.get("digest", digest) == digest:
-                return header
-            raise ValueError("its settings were changed")
+            header.digest()
+            return header
         except (AttributeError, TypeError, ValueError) as error:
             raise StorageError(f"{self.where} is damaged: run {name!r} cannot be read ({error})") from error
 
@@ -228,16 +241,16 @@ class Database:
     def restore(self, header: Header, events: Iterable[Event]) -> None:
         """Write a whole run."""
         with self._writing():
-            if any(one.name == header.name for one in self.runs()):
+            if self.find(header.name) is not None:
                 raise StorageError(f"{self.where} has a run named {header.name!r} already: give another name")
             self._insert_run(header)
             for event in events:
                 self._insert(header.name, event)
 
     def _insert_run(self, header: Header) -> None:
-        texts = json.dumps(header.problem), json.dumps({"digest": _digest(header), **header.settings})
+        settings = json.dumps({"digest": header.digest(), **header.settings})
+        texts = json.dumps(header.problem), settings
         self._execute("INSERT INTO run VALUES (?, ?, ?, ?, ?)", *header[:3], *texts)
-        self.run(header.name)  # raises if it cannot be read
 
     # Events ------------------------------------------------------------------------------------------
 
@@ -252,9 +265,8 @@ class Database:
 
     def _insert(self, run: str, event: Event) -> bool:
         """Whether an event was written, because no other has its claim."""
-        row = run, *event[:4], json.dumps(event.body, separators=(",", ":"), allow_nan=False), event.claim
         insert = "INSERT INTO event VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (run, claim) DO NOTHING"
-        return int(self._execute(insert, *row, _checksum(row)).rowcount) == 1
+        return int(self._execute(insert, *event.row(run)).rowcount) == 1
 
     def events(self, run: str, after: int = 0) -> Iterator[Event]:
         """The events behind a number, in order; raises :class:`StorageError` at the first that is damaged."""
@@ -299,12 +311,6 @@ class Database:
 
 def _checksum(row: tuple[Any, ...]) -> str:
     return hashlib.sha256(json.dumps(row, default=repr).encode()).hexdigest()[:32]
-
-
-def _digest(header: Header) -> str:
-    """A checksum of what identifies a run, except for its name; the settings of the first runs have none."""
-    settings = {name: value for name, value in header.settings.items() if name != "digest"}
-    return _checksum((header.version, header.problem, settings))
 
 
 class SQLite(Database):

@@ -4,6 +4,7 @@ JSON has neither tuples nor sets: both become objects with one tagged entry. A r
 the problem, so the settings describe how to read leaves.
 """
 
+import hashlib
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -15,14 +16,17 @@ from dagsearch._internal.order import in_order
 from dagsearch._internal.plain import from_json, to_json
 from dagsearch._internal.texts import shown
 from dagsearch.errors import ProblemError
-from dagsearch.problem import Action, Problem, State, Step, has_costly_steps, is_minimized
+from dagsearch.problem import Action, State, Step, has_costly_steps, is_minimized
 from dagsearch.problems.choices import NamedChoices
 from dagsearch.problems.sequences import TupleProblem
 from dagsearch.problems.subsets import Subsets
 from dagsearch.space import Space
+from dagsearch.space.walks import shape_rng
 
 # Largest number of labels that are stored, and of characters of a label or an action.
 _MOST_LABELS, _LONGEST = 2000, 80
+# Number of random leaves by which problems are compared.
+_LEAVES = 8
 
 
 def note_to_json(value: Any) -> Any:
@@ -53,19 +57,24 @@ class StateCodec:
     """The problem's ``encode`` and ``decode``, or :func:`to_json` and :func:`from_json`.
 
     The constructor raises :class:`dagsearch.errors.ProblemError` if encoding and decoding changes the root or
-    a leaf; where steps are costly, only the root is tried.
+    a random leaf; where steps are costly, only the root is tried.
     """
 
-    def __init__(self, problem: Problem | Space) -> None:
-        space = Space.of(problem)
+    def __init__(self, space: Space) -> None:
         self._encode: Callable[[State], Any] = space.encode or to_json
         self.decode: Callable[[Any], State] = space.decode or from_json
-        key = space.key
-        for state in known_states(space):
-            if key(self.decode(self.encode(state))) != key(state):
+        root, rng = space.problem.root(), shape_rng()  # the same in every process
+        states = [root.state if isinstance(root, Step) else root]
+        if not has_costly_steps(space.problem):
+            states += [space.walk(root, rng)[0] for _ in range(_LEAVES)]
+        encoded = [self.encode(state) for state in states]
+        for state, written in zip(states, encoded, strict=True):
+            if not space.same(self.decode(written), state):
                 raise ProblemError(
                     f"decode(encode(state)) is a state other than {state!r}: correct one of the two methods"
                 )
+        self.digest = hashlib.sha256(json.dumps(encoded).encode()).hexdigest()
+        """Differs between problems, unless these states are the same."""
 
     def encode(self, state: State) -> Any:
         """The state as JSON."""
@@ -80,20 +89,12 @@ class StateCodec:
             ) from error
 
 
-def known_states(space: Space) -> list[State]:
-    """States known before any evaluation."""
-    root: Any = space.problem.root()
-    if has_costly_steps(space.problem):
-        return [root.state if isinstance(root, Step) else root]
-    return [root] if space.by_run is not None else [root, space.random_leaves[0]]
-
-
 def moves_to(leaf: Any, actions: Sequence[Action]) -> list[str] | None:
     """The actions to an encoded leaf that does not show them itself, as text; ``None`` if it does."""
     return None if isinstance(leaf, (list, dict)) else [str(action)[:_LONGEST] for action in actions]
 
 
-def leaf_form(problem: Problem) -> dict[str, Any]:
+def leaf_form(space: Space) -> dict[str, Any]:
     """How to read encoded leaves of a problem.
 
     Returns
@@ -104,13 +105,13 @@ def leaf_form(problem: Problem) -> dict[str, Any]:
         rewards are the negative numbers of a function that is minimised. ``"game"``: whether there are two
         players. ``"steps"``: whether steps are costly, so that an evaluation is a step.
     """
-    forms = {NamedChoices: "choices", TupleProblem: "sequence", Subsets: "set"}
+    problem, forms = space.problem, {NamedChoices: "choices", TupleProblem: "sequence", Subsets: "set"}
     form = next((name for kind, name in forms.items() if isinstance(problem, kind)), None)
     labels = getattr(problem, "labels", None) if form in ("sequence", "set") else None
     return {
         "form": form,
         "labels": None if labels is None else [str(label)[:_LONGEST] for label in labels[:_MOST_LABELS]],
         "minimize": is_minimized(problem),
-        "game": Space(problem).has_players,
+        "game": space.has_players,
         "steps": has_costly_steps(problem),
     }

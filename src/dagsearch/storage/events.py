@@ -33,12 +33,9 @@ Body = dict[str, Any]
 class LeafEvents:
     """Events of a search of leaves, which owns this object."""
 
-    in_order = False
-    """Whether asks, too, count in the order of the log: they number what is asked for."""
-
-    def __init__(self, search: "Search") -> None:
+    def __init__(self, search: "Search", codec: StateCodec) -> None:
         self._search: Search = weakref.proxy(search)
-        self.codec = StateCodec(search.problem)
+        self.codec = codec
         self._differs = False  # whether a repeated descent came to another leaf
 
     # Writing -------------------------------------------------------------------------------------------
@@ -191,6 +188,7 @@ class LeafEvents:
     def _repeat_learnt(self, event: Event, body: Body) -> None:
         self._search.without_fantasies()
         self._search.posterior.learn(body)
+        self._search.index.learnt([])
 
 
 class StepEvents(LeafEvents):
@@ -200,7 +198,6 @@ class StepEvents(LeafEvents):
     """
 
     _search: "StepSearch"  # type: ignore[assignment]
-    in_order = True
 
     def _asked(self, proposal: Proposal) -> Body:
         assert isinstance(proposal, StepProposal)

@@ -15,7 +15,7 @@ import sys
 import threading
 import time
 import weakref
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
@@ -28,7 +28,8 @@ from dagsearch.errors import CovarianceError, SearchExhausted, StorageError
 from dagsearch.log import Log
 from dagsearch.problem import has_costly_steps
 from dagsearch.results import Proposal
-from dagsearch.storage.database import Database, Event, Header
+from dagsearch.storage.database import Database, Event
+from dagsearch.storage.encoding import StateCodec
 from dagsearch.storage.events import LeafEvents, StepEvents
 from dagsearch.storage.record import Steering
 
@@ -43,10 +44,6 @@ LOST_AFTER = 60.0
 _BEAT, _BEATS = 5.0, 6.0
 # Seconds between two checks of which processes are at work.
 _LOOK = 1.0
-# Kinds of events after which hyperparameters may be learnt.
-_LEARN = ("tell", "forget", "settle")
-# Number of takeovers of one proposal from which on a warning names it.
-_SUSPICIOUS = 2
 
 
 class RunLog(Log):
@@ -55,24 +52,22 @@ class RunLog(Log):
     A new search has the state that follows from the run's events once it has caught up.
     """
 
-    def __init__(self, search: "Search", database: Database, header: Header) -> None:
+    def __init__(self, search: "Search", database: Database, name: str, codec: StateCodec) -> None:
         super().__init__()
-        self.database, self.name = database, header.name
+        self.database, self.name = database, name
         self.worker = f"{platform.node()} {os.getpid()} {_numbering()}-{secrets.token_hex(4)}"
         self.steering = Steering()
         self.listeners: list[Any] = []
         """Called with every event of another process."""
         self._process = os.getpid()
         self._search: Search = weakref.proxy(search)
-        self._events = (StepEvents if has_costly_steps(search.problem) else LeafEvents)(search)
-        self.decoded = self._events.codec.decode
+        self._events = (StepEvents if has_costly_steps(search.problem) else LeafEvents)(search, codec)
+        self.decoded = codec.decode
         self._seen = 0  # number of the last event that was read
         self._known = 0  # number of the last event up to which the search knows all
         self._late = set[int]()  # own events that are repeated, because others came before them
         self._repeated: Event | None = None  # the event that the search repeats now
-        self._consumed: Event | None = None  # the event that said so
-        self._owners: dict[int, str] = {}  # of proposals
-        self._takeovers = Counter[int]()
+        self._owners = defaultdict[int, list[str]](list)  # of proposals, the present one last
         self._at_work, self._looked = set[str](), -math.inf
         self._lost_after = LOST_AFTER
         self._heart = _Heart(database, self.name, self.worker)
@@ -132,7 +127,7 @@ class RunLog(Log):
             raise
 
     def write(self, kind: str, *about: Any, **body: Any) -> int | None:
-        if self._repeated is not None and (kind != "learnt" or self.learnt is not None):
+        if self._repeated is not None and not (kind == "learnt" and self.learns):
             return self._repeated.number
         body, claim = self._events.written(kind, *about, **body)
         number = self._append(kind, body, claim)
@@ -141,9 +136,7 @@ class RunLog(Log):
             self._append("note", {"note": {"told again": again}})
         if number is None:
             return None
-        if kind == "ask":
-            self._owners[number] = self.worker
-        if number > self._known and (kind == "tell" or (kind == "ask" and self._events.in_order)):
+        if number > self._known and (kind == "tell" or (claim or "").startswith("ask")):
             self._late.add(number)  # others have written what comes before it: it is repeated in its turn
             return None
         return number
@@ -170,7 +163,7 @@ class RunLog(Log):
             assert event is not None, "only the last one has no follower"
             self._seen, self._known = event.number, max(self._known, event.number)
             try:
-                self._take(event, follower)
+                self._take(event, follower is None)
             except StorageError:
                 raise
             except Exception as error:
@@ -180,25 +173,19 @@ class RunLog(Log):
                     "of it"
                 ) from error
             finally:
-                self._repeated = self.learnt = None
+                self._repeated, self.learns = None, True
 
-    def _take(self, event: Event, follower: Event | None) -> None:
-        """Let the search repeat an event, unless it is its own, or what was learnt from the one before."""
+    def _take(self, event: Event, is_last: bool) -> None:
+        """Let the search repeat an event, unless it is its own."""
         self.steering.steer(event, self._search.spent - self._search.data.known)
         own = event.worker == self.worker
-        if event is self._consumed or (own and event.number not in self._late):
+        if event.kind in ("ask", "take"):
+            self._owners[event.body.get("ask", event.number)].append(event.worker)
+        if own and event.number not in self._late:
             return
-        learns = event.kind in _LEARN and not own and follower is not None and follower.kind == "learnt"
-        self._consumed = follower if learns else None
-        # Nothing is learnt after the last event if its process is about to, or has died before it could.
-        is_open = own or (follower is None and not self._is_alive(event.worker))
-        self.learnt = None if is_open else {} if self._consumed is None else self._consumed.body
+        # What others learn comes later in the log, unless they have died before they could write it.
+        self.learns = own or (is_last and not self._is_alive(event.worker))
         self._repeated = event
-        if event.kind == "ask":
-            self._owners[event.number] = event.worker
-        elif event.kind == "take":
-            self._owners[event.body["ask"]] = event.worker
-            self._takeovers[event.body["ask"]] += 1
         self._events.repeat(event)
         for listener in () if own else self.listeners:
             listener(event)
@@ -213,15 +200,15 @@ class RunLog(Log):
             return None
         self.catch_up()  # the last rewards of a process, and takeovers by others
         for proposal in self._lost():
-            taken = self._takeovers[proposal.number]
-            if self._append("take", {"ask": proposal.number}, f"take {proposal.number} {taken}") is None:
+            owners = len(self._owners[proposal.number])
+            claim = f"take {proposal.number} {owners - 1}"
+            if self._append("take", {"ask": proposal.number}, claim) is None:
                 break
-            self._owners[proposal.number], self._takeovers[proposal.number] = self.worker, taken + 1
-            if taken + 1 >= _SUSPICIOUS:
+            if owners > 1:
                 logger.warning(
                     "%d processes ended while they evaluated %r, which is evaluated again. If it crashes its "
                     "process, run with n_jobs=1, so that it crashes a worker instead and counts as failed",
-                    taken + 1,
+                    owners,
                     proposal.leaf,
                 )
             return proposal
@@ -230,11 +217,15 @@ class RunLog(Log):
 
     def _lost(self) -> list[Proposal]:
         """Pending proposals whose processes have ended."""
-        return [one for one in self._search.pending if not self._is_alive(self._owners.get(one.number, ""))]
+        return [one for one in self._search.pending if not self._is_alive(self._owner(one))]
 
     def is_elsewhere(self, proposal: Proposal) -> bool:
-        owner = self._owners.get(proposal.number, "")
+        owner = self._owner(proposal)
         return owner != self.worker and self._is_alive(owner)
+
+    def _owner(self, proposal: Proposal) -> str:
+        """The process that evaluates a proposal: this one, if the log says nothing yet."""
+        return (self._owners[proposal.number] or [self.worker])[-1]
 
     def _is_alive(self, worker: str) -> bool:
         if worker not in self._at_work or time.monotonic() - self._looked > _LOOK:  # it may be new

@@ -3,7 +3,6 @@
 A run stores the composition of its search as JSON. Only an equal search continues it.
 """
 
-import hashlib
 import json
 import logging
 import re
@@ -16,10 +15,8 @@ import numpy as np
 
 from dagsearch.errors import StorageError
 from dagsearch.problem import Problem, has_costly_steps
-from dagsearch.space import Space
-from dagsearch.space.walks import shape_rng
 from dagsearch.storage.database import Header, database_of
-from dagsearch.storage.encoding import StateCodec, known_states, leaf_form
+from dagsearch.storage.encoding import StateCodec, leaf_form
 from dagsearch.storage.log import RunLog
 
 if TYPE_CHECKING:
@@ -29,9 +26,6 @@ logger = logging.getLogger(__name__)
 
 Storage = str | PathLike[str]
 """A path, or a URL ``postgresql://…``."""
-
-# Number of random leaves by which problems are compared.
-_LEAVES = 8
 
 
 def attach(
@@ -48,20 +42,25 @@ def attach(
         if name is not None:
             raise ValueError("name= selects a run of a database: give storage=, too")
         return
+    space, codec = search.space, StateCodec(search.space)
+    problem = {
+        "type": type(space.problem).__name__,
+        "identity": None if space.identity is None else str(space.identity()) or None,
+        "leaves": codec.digest,
+    }
     settings = {
         "made_by": made_by,
         "arguments": _plain(arguments),
         "parts": _parts_of(search),
-        "leaves": leaf_form(search.problem),
+        "leaves": leaf_form(space),
         "seed": search.seed,
     }
-    now = Header("", 0.0, __version__, _fingerprint(search.space), settings)
-    database = database_of(storage, write=True)
+    now, database = Header("", 0.0, __version__, problem, settings), database_of(storage, write=True)
     try:
         header = database.begin(name, now)
         _check_same(header, now, database.where)
         search.seed = header.settings["seed"]
-        log = RunLog(search, database, header)
+        log = RunLog(search, database, header.name, codec)
         search.log_with(log)
         log.catch_up()
     except BaseException:
@@ -107,20 +106,6 @@ def _plain(arguments: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _fingerprint(space: Space) -> dict[str, Any]:
-    """What distinguishes a problem: its type, its own identity if it has one, and a digest of some states."""
-    codec, problem, rng = StateCodec(space), space.problem, shape_rng()  # the same in every process
-    states = known_states(space)[:1]
-    if not has_costly_steps(problem):
-        states += [space.walk(problem.root(), rng)[0] for _ in range(_LEAVES)]
-    encoded = json.dumps([codec.encode(state) for state in states])
-    return {
-        "type": type(problem).__name__,
-        "identity": None if space.identity is None else str(space.identity()) or None,
-        "leaves": hashlib.sha256(encoded.encode()).hexdigest(),
-    }
-
-
 def _parts_of(search: "Search") -> dict[str, str]:
     """The composition as text, without memory addresses, which differ between processes."""
     if has_costly_steps(search.problem):
@@ -152,34 +137,29 @@ def _check_same(then: Header, now: Header, where: str) -> None:
             f"{where} was written by dagsearch {then.version}, this is {now.version}: continue it with that "
             "version, or export its rewards with 'dagsearch export'"
         )
-    _check_equal("problem", then.problem, now.problem, where)
     before, after = then.settings, now.settings
     if before["leaves"]["minimize"] != (minimize := after["leaves"]["minimize"]):
         maker = "maximize" if minimize else "minimize"
         raise StorageError(f"{where}: continue it by ds.{maker}, as it was begun")
-    _check_equal("search", before["arguments"], after["arguments"], where)
+    compared = [("problem", then.problem, now.problem), ("search", before["arguments"], after["arguments"])]
     if then.version == now.version:  # other versions may describe parts differently
-        _check_equal("search", before["parts"], after["parts"], where)
+        compared.append(("search", before["parts"], after["parts"]))
     else:
         logger.warning(
             "%s was begun with dagsearch %s, this is %s: the last digits of beliefs may differ, and "
             "eventually the proposals, too",
             *(where, then.version, now.version),
         )
-
-
-def _check_equal(what: str, then: Mapping[str, Any], now: Mapping[str, Any], where: str) -> None:
-    for name in now:
-        if then.get(name, now[name]) != now[name]:
-            # Digests say nothing to a reader.
-            was, found = (
-                re.sub(r"\b[0-9a-f]{16,}\b", "", str(one)).strip() for one in (then[name], now[name])
-            )
-            details = "its choices or its data differ"
-            if was != found:
-                details = f"its {name} was {was}, and is {found}"
-            raise StorageError(
-                f"{where} is the run of another {what} ({details}). Continue it with the same {what}, made "
-                "with the same arguments, or begin a new run in another file or under another name=. It was "
-                "not changed"
-            )
+    for what, begun_with, given in compared:
+        for name, value in given.items():
+            if begun_with.get(name, value) != value:
+                both = begun_with[name], value
+                was, found = (re.sub(r"\b[0-9a-f]{16,}\b", "", str(one)).strip() for one in both)
+                differs = f"its {name} was {was}, and is {found}"
+                if was == found:  # digests say nothing to a reader
+                    differs = "its choices or its data differ"
+                raise StorageError(
+                    f"{where} is the run of another {what} ({differs}). Continue it with the same {what}, "
+                    "made with the same arguments, or begin a new run in another file or under another "
+                    "name=. It was not changed"
+                )

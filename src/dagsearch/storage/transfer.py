@@ -27,10 +27,13 @@ def imported(
     try:
         rows = [json.loads(line) for line in lines if line.strip()]
         header = Header(**rows[0]["run"])
+        header.digest()
         events = [Event(**row) for row in rows[1:]]
-        if [event.number for event in events] != list(range(1, len(events) + 1)):
-            raise ValueError("events are missing, or in another order")
-    except (LookupError, TypeError, ValueError, RecursionError) as error:
+        for number, event in enumerate(events, start=1):
+            event.row(header.name)
+            if event.number != number:
+                raise ValueError("events are missing, or in another order")
+    except (AttributeError, LookupError, TypeError, ValueError, RecursionError) as error:
         raise StorageError(f"this is not an exported run ({type(error).__name__}: {error})") from error
     header = header._replace(name=header.name if name is None else name)
     with closing(database_of(storage, write=True)) as database:
