@@ -7,6 +7,8 @@ from typing import Any
 from dagsearch.results import Proposal
 
 _NOTHING = nullcontext()
+LOST_AFTER = 60.0
+"""Seconds of silence after which a process counts as dead."""
 
 
 class Log:
@@ -67,7 +69,7 @@ class Log:
         """
         return next(self._numbers)
 
-    def begun(self, budget: float, lost_after: float | None) -> None:
+    def begun(self, budget: float, lost_after: float) -> None:
         """A run begins that ends with ``budget`` evaluations in total, if not earlier."""
 
     def close(self) -> None:

@@ -12,7 +12,7 @@ import pytest
 import dagsearch as ds
 from dagsearch.problems import Choices, Chosen, Decision, Orders, Prefix, Sequences, Subsets
 from dagsearch.space import Space
-from dagsearch.storage.encoding import StateCodec, note_to_json
+from dagsearch.storage.events import StateCodec, note_to_json
 from dagsearch.testing import check_problem
 from support.small import all_states, leaves_of
 

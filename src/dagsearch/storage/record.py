@@ -16,7 +16,7 @@ from dagsearch._internal.plain import to_json
 from dagsearch.errors import StorageError
 from dagsearch.results import Gaussian, Result
 from dagsearch.storage.database import Database, Event, Header
-from dagsearch.storage.encoding import moves_to, note_to_json
+from dagsearch.storage.events import moves_to, note_to_json
 
 ACTIONS = ("pause", "continue", "stop", "budget", "propose")
 """Requests that users can send to a run."""
@@ -218,12 +218,6 @@ class Record(Steering):
     def selection(self) -> bool:
         """Whether features are selected."""
         return bool(self.about)
-
-    @property
-    def request(self) -> Mapping[str, Any]:
-        """The options of ``dagsearch select``; empty if another program began the run."""
-        asked = self.about.get("select")
-        return asked if isinstance(asked, Mapping) else {}
 
     @property
     def stopping(self) -> bool:
