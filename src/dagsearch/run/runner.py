@@ -11,15 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast
 
 import numpy as np
 
-from dagsearch._internal.checks import (
-    LARGEST_WHOLE,
-    check,
-    checked_flag,
-    is_budget,
-    is_finite,
-    is_positive,
-    is_whole,
-)
+from dagsearch._internal.checks import LARGEST_WHOLE, check, checked_flag, is_budget, is_finite, is_positive
 from dagsearch._internal.deadline import OutOfTime
 from dagsearch._internal.hints import OF_OTHERS, did_you_mean
 from dagsearch._internal.texts import described, shortened
@@ -68,7 +60,7 @@ class Execution:
 
     def __post_init__(self) -> None:
         jobs, timeout, on_error = self.n_jobs, self.timeout, self.on_error
-        sound = jobs is None or is_budget(jobs) or (is_whole(jobs) and jobs == -1)
+        sound = jobs is None or jobs == -1 or is_budget(jobs)
         check(sound, "n_jobs", "a positive whole number, or -1 for all cores", jobs)
         check(timeout is None or is_positive(timeout), "timeout", "a positive number of seconds", timeout)
         check(is_positive(self.lost_after), "lost_after", "a positive number of seconds", self.lost_after)
@@ -127,7 +119,7 @@ class Runner(Generic[T]):
         self._search, self._pool, self._take, self._stop = search, pool, take, stop
         self._began = time.perf_counter()
         self._running: dict[Future[Any], Proposal] = {}
-        self._total, self._exhausted, self._said = 0.0, False, False
+        self._total, self._exhausted, self._paused = 0.0, False, False
 
     def steps(self, total: float, lost_after: float = LOST_AFTER) -> Generator[T]:
         """Evaluate until the evaluations have taken ``total``; yields what ``take`` returns for each."""
@@ -171,30 +163,28 @@ class Runner(Generic[T]):
     def _go_on(self) -> bool:
         """Start evaluations, unless users of the run say otherwise; returns whether to wait for any."""
         self._search.log.catch_up()
-        steering = self._search.log.steering
-        if steering is None:
-            return self._start_evaluations()
-        self._total = self._total if steering.budget is None else steering.budget + self._search.data.known
-        if steering.last_stop > self._search.log.began and self.stopped == "budget":
-            self.end("steered")
-        paused = steering.paused and self._left > 0
-        if not paused:
-            for request, leaf in steering.wanted.items() if self._left > 0 else ():
+        steering, paused = self._search.log.steering, False
+        if steering is not None:
+            if steering.budget is not None:
+                self._total = steering.budget + self._search.data.known
+            if steering.last_stop > self._search.log.began and self.stopped == "budget":
+                self.end("steered")
+            paused = steering.paused and self._left > 0
+            for request, leaf in steering.wanted.items() if self._left > 0 and not paused else ():
                 self._propose(request, leaf)
-            if not (self._exhausted and self._elsewhere):
-                self._start_evaluations()
+        if not paused and not (self._exhausted and self._elsewhere):
+            self._start_evaluations()
+        if paused and not self._paused:
+            logger.warning("the search is paused; to continue, use 'dagsearch watch --steer'")
+        self._paused = paused
         if self._running:
             return True
         # The rewards of others count here, too, and they may die.
         waits = paused or (self.stopped == "budget" and bool(self._elsewhere))
         if waits:
             time.sleep(_GLANCE)
-        if paused:
-            if not self._said:
-                logger.warning("the search is paused; to continue, use 'dagsearch watch --steer'")
-            self._said = True
-            if self._search.deadline.passed():
-                self.end("seconds")
+        if paused and self._search.deadline.passed():
+            self.end("seconds")
         return waits
 
     @property
@@ -219,8 +209,8 @@ class Runner(Generic[T]):
         busy = [*self._running.values(), *self._elsewhere]
         return self._total - self._search.spent - sum(one.cost for one in busy)
 
-    def _start_evaluations(self) -> bool:
-        """Start evaluations until all workers are busy; returns whether any evaluation is running."""
+    def _start_evaluations(self) -> None:
+        """Start evaluations until all workers are busy."""
         while self._left > 0 and len(self._running) < self._pool.workers():
             try:
                 if self._running:  # something is evaluated, however little time there is
@@ -243,7 +233,6 @@ class Runner(Generic[T]):
                     self._postpone(proposal)
                     raise
             self._search.log.catch_up()  # others ask, too, so that less may be left
-        return bool(self._running)
 
     def _postpone(self, proposal: Proposal) -> None:
         """Let a proposal be asked for again, because its evaluation was interrupted."""

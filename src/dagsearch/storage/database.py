@@ -206,9 +206,8 @@ class Database:
 
     def runs(self) -> list[Header]:
         """All runs, the oldest first."""
-        columns = "name, created, version, problem, settings"
         found = list[Header]()
-        for row in self._select(f"SELECT {columns} FROM run ORDER BY created, name"):
+        for row in self._select("SELECT * FROM run ORDER BY created, name"):
             try:
                 found.append(Header(row[0], row[1], row[2], *map(json.loads, row[3:])))
                 found[-1].digest()
@@ -271,10 +270,9 @@ class Database:
 
     def events(self, run: str, after: int = 0) -> Iterator[Event]:
         """The events behind a number, in order; raises :class:`StorageError` at the first that is damaged."""
-        columns = "run, number, time, worker, kind, body, claim, checksum"
-        behind = "WHERE run = ? AND number > ? ORDER BY number LIMIT ?"
+        select = "SELECT * FROM event WHERE run = ? AND number > ? ORDER BY number LIMIT ?"
         while True:
-            rows = self._select(f"SELECT {columns} FROM event {behind}", run, after, _CHUNK)
+            rows = self._select(select, run, after, _CHUNK)
             for *row, checksum in rows:
                 after += 1
                 if row[1] != after or _checksum(row) != checksum:

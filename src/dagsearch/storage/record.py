@@ -9,7 +9,7 @@ import os
 import platform
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, cast
 
 from dagsearch._internal.checks import check, is_budget
 from dagsearch._internal.plain import to_json
@@ -130,9 +130,8 @@ def send_request(database: Database, run: str, action: Any, value: Any = None) -
     check(action != "budget" or is_budget(value), "the budget", whole, value)
     check(action != "propose" or value is not None, "value", "a leaf", value)
     body = {"action": action, "value": value if action in ("budget", "propose") else None}
-    number = database.append(run, f"{platform.node()} {os.getpid()} page", "request", body)
-    assert number is not None, "a request claims nothing"
-    return number
+    worker = f"{platform.node()} {os.getpid()} page"
+    return cast(int, database.append(run, worker, "request", body))  # it claims nothing
 
 
 class Record(Steering):
