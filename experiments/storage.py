@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 import dagsearch as ds
-from dagsearch.run.runner import until
+from dagsearch.run.runner import Execution, until
 from dagsearch.storage.database import database_of
 from experiments.gallery.indexes.server import embedded
 from experiments.harness.runner import write_settings
@@ -55,7 +55,7 @@ def work(storage: str, budget: int, seconds: float, log: Path, initial: int) -> 
     """Take part in a run until it is over."""
     measured = problem(seconds, log)
     with closing(ds.Search.default(measured, initial=initial, seed=SEED, storage=storage)) as search:
-        for _ in until(search, budget, lost_after=3.0):
+        for _ in until(search, budget, execution=Execution(lost_after=3.0)):
             pass
 
 

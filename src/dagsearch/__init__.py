@@ -32,11 +32,11 @@ from dagsearch.problem import MAX, MIN, Problem, Step, StepProblem
 from dagsearch.proposers import expansions, policies, rollouts
 from dagsearch.results import Belief, Evaluation, Gaussian, Line, Proposal, Result
 from dagsearch.run.pools import PoolError
+from dagsearch.run.runner import Stop
 from dagsearch.run.runner import steps as _steps
-from dagsearch.run.stopping import Stop
 from dagsearch.search import Search
-from dagsearch.storage.opening import attach as _attach
-from dagsearch.storage.opening import resume as _resume
+from dagsearch.storage.log import attach as _attach
+from dagsearch.storage.log import resume as _resume
 from dagsearch.values import backups, gaussians, proofs
 from dagsearch.values.increments import Increments
 

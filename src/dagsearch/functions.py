@@ -13,6 +13,7 @@ from dagsearch._internal.checks import checked_flag, is_finite
 from dagsearch.costly.step_search import StepSearch
 from dagsearch.covariances import Covariance
 from dagsearch.errors import ProblemError, SearchInterrupted
+from dagsearch.log import LOST_AFTER
 from dagsearch.methods import default_initial
 from dagsearch.problem import Problem, State, StepProblem, has_costly_steps, is_minimized
 from dagsearch.problems.functions import Choose, FunctionProblem
@@ -22,17 +23,15 @@ from dagsearch.run.runner import (
     Callback,
     Execution,
     OnError,
-    check_execution,
+    Stop,
     check_names,
     checked_budget,
     checked_callback,
     log_if_poor,
     until,
 )
-from dagsearch.run.stopping import Stop
 from dagsearch.search import Search, Seed
-from dagsearch.storage.log import LOST_AFTER
-from dagsearch.storage.opening import has_begun
+from dagsearch.storage.log import has_begun
 
 P = ParamSpec("P")
 
@@ -169,7 +168,6 @@ def search(
         callback=callback,
         lost_after=lost_after,
     )
-    check_execution(execution)
     given = checked_given(problem, known, start)
     where: dict[str, Any] = {"storage": storage, "name": name}
     own: dict[str, Any] = {} if covariance is None else {"covariance": covariance}
@@ -190,7 +188,7 @@ def search(
     try:
         give(cast(Search, run), given)
         total = budget + run.data.known
-        steps = until(cast(Search, run), total, stop, **execution)
+        steps = until(cast(Search, run), total, stop, execution)
         with Progress(total, "evaluation", progress, len(run.history)) as bar:
             for evaluation in steps:
                 bar.update(sign * evaluation.best_reward)

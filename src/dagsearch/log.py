@@ -1,6 +1,5 @@
 """The events that a search reports while it runs, for a log."""
 
-from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from itertools import count
 from typing import Any
@@ -8,6 +7,8 @@ from typing import Any
 from dagsearch.results import Proposal
 
 _NOTHING = nullcontext()
+LOST_AFTER = 60.0
+"""Seconds of silence after which a process counts as dead."""
 
 
 class Log:
@@ -26,8 +27,8 @@ class Log:
     broken: str | None = None
     """Why the search must not continue, because it may differ from its log."""
 
-    learnt: Mapping[str, Any] | None = None
-    """What was learnt now according to the log, empty if nothing; ``None`` if the search decides."""
+    learns = True
+    """Whether the search learns hyperparameters when they are due; otherwise it repeats the log's."""
 
     def __init__(self) -> None:
         self._numbers = count(1)
@@ -68,7 +69,7 @@ class Log:
         """
         return next(self._numbers)
 
-    def begun(self, budget: float, lost_after: float | None) -> None:
+    def begun(self, budget: float, lost_after: float) -> None:
         """A run begins that ends with ``budget`` evaluations in total, if not earlier."""
 
     def close(self) -> None:

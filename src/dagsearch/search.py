@@ -133,7 +133,7 @@ class Search(Session[Proposal]):
 
     def _learn(self, episodes: Sequence[Episode]) -> None:
         """Condition the posterior on rewards; values read from then on include them."""
-        refused = self.posterior.condition(episodes, self.log.learnt)
+        refused = self.posterior.condition(episodes)
         self.index.learnt(episodes)
         if refused:
             raise refused[0]

@@ -10,7 +10,7 @@ import pytest
 
 import dagsearch as ds
 from dagsearch.errors import EvaluationError
-from dagsearch.run.processes import Processes, evaluate
+from dagsearch.run.pools import Processes, evaluate
 from support.problems import Programs
 from support.processes import PATIENCE, alive, environment, running, wait_until
 

@@ -12,8 +12,7 @@ import pytest
 
 import dagsearch as ds
 from dagsearch.errors import EvaluationError
-from dagsearch.run.pools import PoolError
-from dagsearch.run.processes import ProcessDied, Processes, evaluate
+from dagsearch.run.pools import PoolError, ProcessDied, Processes, evaluate
 from support.problems import (
     Dying,
     GatedAndPoisoned,

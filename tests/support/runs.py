@@ -3,10 +3,9 @@
 import json
 from contextlib import closing
 
-from dagsearch.storage.database import database_of
-from dagsearch.storage.opening import attach
+from dagsearch.storage.database import database_of, exported, imported
+from dagsearch.storage.log import attach
 from dagsearch.storage.record import Record
-from dagsearch.storage.transfer import exported, imported
 
 
 def events(storage, *kinds, name=None):

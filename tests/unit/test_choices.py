@@ -12,7 +12,7 @@ import pytest
 import dagsearch as ds
 from dagsearch.problems import Choices, Chosen, Decision, Orders, Prefix, Sequences, Subsets
 from dagsearch.space import Space
-from dagsearch.storage.encoding import StateCodec, note_to_json
+from dagsearch.storage.events import StateCodec, note_to_json
 from dagsearch.testing import check_problem
 from support.small import all_states, leaves_of
 
@@ -440,11 +440,11 @@ def test_values_that_appear_later_can_be_chosen_and_count_as_undecided():
 def test_values_that_json_does_not_know_are_refused_when_they_are_stored():
     for options in ([math.sin, math.cos], [math.inf, -math.inf]):
         with pytest.raises(ds.ProblemError, match="use numbers, text, None or tuples"):
-            StateCodec(Choices({"x": options}, described))
+            StateCodec(Space(Choices({"x": options}, described)))
     problem = Choices({"a": [(1, ("b", None))], "b": lambda chosen: [True, 0.5]}, described)
     leaf = problem.leaf({"a": (1, ("b", None)), "b": 0.5})
     assert problem.encode(leaf) == [["a", {"tuple": [1, {"tuple": ["b", None]}]}], ["b", 0.5]]
-    assert StateCodec(problem).decode(problem.encode(leaf)) == leaf
+    assert StateCodec(Space(problem)).decode(problem.encode(leaf)) == leaf
 
 
 # What is refused ----------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from dagsearch.proposers.expansions import OneChild, default_expansion
 from dagsearch.proposers.policies import UpperConfidence
 from dagsearch.proposers.rollouts import Greedy
 from dagsearch.results import Gaussian
-from dagsearch.run.stopping import Stop
+from dagsearch.run.runner import Stop
 from dagsearch.space import Space
 from dagsearch.space.moves import PathMoves
 from support.small import leaves_of

@@ -31,7 +31,7 @@ def add_parser(commands: Commands) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Print the lines."""
-    from dagsearch.storage.transfer import exported
+    from dagsearch.storage.database import exported
 
     with opened_run(options) as (database, header):
         for line in exported(database, header):
@@ -40,7 +40,7 @@ def run(options: argparse.Namespace) -> None:
 
 def run_import(options: argparse.Namespace) -> None:
     """Store the lines."""
-    from dagsearch.storage.transfer import imported
+    from dagsearch.storage.database import imported
 
     lines = options.file.read_text(encoding="utf-8").splitlines()
     header, events, where = imported(options.storage, lines, options.name)

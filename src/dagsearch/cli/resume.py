@@ -10,7 +10,7 @@ from dagsearch.errors import StorageError
 from dagsearch.functions import minimized, turned
 from dagsearch.problem import has_costly_steps
 from dagsearch.problems.functions import FunctionProblem
-from dagsearch.run.runner import until
+from dagsearch.run.runner import Execution, until
 from dagsearch.search import Search
 from dagsearch.storage.record import Record
 
@@ -59,7 +59,8 @@ def run(options: argparse.Namespace) -> None:
     kind: Any = StepSearch if has_costly_steps(problem) else Search
     search: Search = kind.resume(options.storage, problem, name=options.name)
     try:
-        for _ in until(search, budget + search.data.known, n_jobs=options.jobs):  # known rewards cost nothing
+        total = budget + search.data.known  # known rewards cost nothing
+        for _ in until(search, total, execution=Execution(n_jobs=options.jobs)):
             pass
         result = turned(search.result()) if record.minimized else search.result()
     finally:

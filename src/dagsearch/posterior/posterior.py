@@ -136,15 +136,9 @@ class Posterior:
         self.units = Units.of([episode.reward for episode in self.told])
         return [self.units.standardized(episode) for episode in self.told]
 
-    def condition(
-        self, episodes: Sequence[Episode], recorded: Mapping[str, Any] | None = None
-    ) -> list[CovarianceError]:
-        """Learn from rewards in the model's units; returns an error for each that the scores refuse.
-
-        ``recorded`` are the hyperparameters that, as a log says, were learnt after these rewards; empty if
-        none were.
-        """
-        if not episodes and not recorded:
+    def condition(self, episodes: Sequence[Episode]) -> list[CovarianceError]:
+        """Learn from rewards in the model's units; returns an error for each that the scores refuse."""
+        if not episodes:
             return []
         assert self._fantasies.stop == 0, "discard fantasies first"
         refused = []
@@ -153,9 +147,8 @@ class Posterior:
                 self._index.scores.condition(episode.leaf, episode.reward, episode.noise)
             except CovarianceError as error:
                 refused.append(error)
-        due = len(self.told) >= self._learns_at if recorded is None else bool(recorded)
-        if self.evidence is not None and due:
-            self.learn(recorded)
+        if self.evidence is not None and self.log.learns and len(self.told) >= self._learns_at:
+            self.learn()
         elif isinstance(self._index.scores, FunctionScores) and self._index.scores.size >= _MOST_LEAVES:
             now = self._index.scores
             self._index.replace_scores(self._refitted(now, now.covariance, now.noise))

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from dagsearch.results import Gaussian
 from dagsearch.space.chosen import REST
-from dagsearch.storage.record import Failure, Observation, Record, Waiting
+from dagsearch.storage.record import Attempt, Observation, Record
 
 # Largest numbers of characters of a part, and of parts in one text.
 _LONGEST, _MOST = 80, 60
@@ -37,7 +37,7 @@ class Shown(NamedTuple):
     """Belief over the reward just before."""
 
 
-def parts_of(one: Observation | Waiting | Failure, record: Record) -> list[Part]:
+def parts_of(one: Observation | Attempt, record: Record) -> list[Part]:
     """The parts of a leaf of a record; empty if the run does not say."""
     if one.moves:
         return [Part(str(place), str(move)) for place, move in enumerate(one.moves, start=1)]
@@ -77,7 +77,7 @@ def leaf_text(parts: Sequence[Part]) -> str:
     return (", ".join(texts[:_MOST]) or "nothing") + more
 
 
-def text_of(one: Observation | Waiting | Failure, record: Record) -> str:
+def text_of(one: Observation | Attempt, record: Record) -> str:
     """A leaf of a record on one line."""
     return leaf_text(parts_of(one, record)) if one.moves or one.leaf is not None else "unknown"
 

@@ -76,8 +76,7 @@ class _Run:
 
     def __init__(self, storage: str | PathLike[str], where: str, header: Header) -> None:
         self.storage, self.where, self.header = storage, where, header
-        self.viewed, self.running = RunView(header.name, Record()), False
-        self.viewed.record.begin(header)
+        self.viewed, self.running = RunView(header.name, Record(header)), False
         self.trouble: str | None = None
         """Why it cannot be read any more."""
 

@@ -162,7 +162,8 @@ def headline(record: Record, told: Sequence[Shown], running: bool) -> dict[str, 
 
 def _source(name: str, record: Record) -> list[str]:
     """What is searched, in a few words."""
-    kind, request = "feature selection" if record.selection else record.problem, record.request
+    kind = "feature selection" if record.selection else record.problem
+    request = record.about.get("select") or {}  # the options of dagsearch select
     asked = [f"{what} {request[what]}" for what in ("target", "estimator", "scoring") if request.get(what)]
     return [part for part in (name, kind, *asked, record.made_by) if part]
 
@@ -173,7 +174,7 @@ def _activity(record: Record, now: float | None) -> dict[str, Any]:
         "pending": [
             {
                 "leaf": text_of(one, record),
-                "age": None if now is None else max(0.0, now - one.since),
+                "age": None if now is None else max(0.0, now - (one.at or now)),
                 "by": None if one.by is None else worker_name(one.by),
             }
             for one in list(record.pending.values())[:_PENDING]

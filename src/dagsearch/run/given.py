@@ -18,39 +18,29 @@ Known = Iterable[tuple[Any, float] | Evaluation] | Mapping[Any, float] | Result
 """Leaves with their rewards: pairs, a mapping, or another result."""
 
 
-Given = tuple[list[tuple[State | Proposal, float]], list[Proposal]]
+Given = tuple[list[tuple[State | Proposal, float]], list[State | Proposal]]
 """Leaves with their rewards, and leaves to evaluate first."""
 
 
 def checked_given(problem: Problem | StepProblem, known: Known, start: Iterable[Any]) -> Given:
-    """The parsed arguments ``known`` and ``start``; raises if a leaf or reward is unusable."""
-    pairs, listed = pairs_of(known), _listed("start", start, "leaves")
-    if has_costly_steps(problem) and (pairs or listed):
+    """The arguments ``known`` and ``start`` as lists; raises if a leaf or reward is unusable."""
+    told, first = pairs_of(known), _listed("start", start, "leaves")
+    if has_costly_steps(problem) and (told or first):
         raise ValueError("known and start do not apply to costly steps: only the search takes steps")
     space = Space(cast(Problem, problem))
-    told = [(_checked(space, f"known[{place}]", leaf), reward) for place, (leaf, reward) in enumerate(pairs)]
-    first = [_checked(space, f"start[{place}]", leaf, way=True) for place, leaf in enumerate(listed)]
+    named = [(f"known[{place}]", leaf) for place, (leaf, _) in enumerate(told)]
+    for name, given in named + [(f"start[{place}]", leaf) for place, leaf in enumerate(first)]:
+        try:
+            leaf = given.leaf if isinstance(given, Proposal) else space.as_leaf(given)
+            space.key(leaf)
+            if len(space.problem.actions(leaf)) > 0:
+                raise ProblemError(f"{leaf!r} is not a leaf: the problem has actions there")
+        except (DagSearchError, ValueError) as error:
+            raise type(error)(f"{name}: {error}") from error
+        except Exception as error:  # the problem's own methods, of a leaf that it may not understand
+            what = f"{shown(given)} is not a leaf of the problem ({type(error).__name__}: {error})"
+            raise ProblemError(f"{name}: {what}") from error
     return told, first
-
-
-def _checked(space: Space, name: str, given: Any, way: bool = False) -> Any:
-    """The leaf, or the proposal as it is; with its ``way``, as a proposal. Errors begin with its name."""
-    try:
-        leaf = given.leaf if isinstance(given, Proposal) else space.as_leaf(given)
-        space.key(leaf)
-        if len(space.problem.actions(leaf)) > 0:
-            raise ProblemError(f"{leaf!r} is not a leaf: the problem has actions there")
-        if not way:
-            return given if isinstance(given, Proposal) else leaf
-        found = given if isinstance(given, Proposal) else Proposal(leaf, tuple(space.actions_to(leaf)))
-        if not space.leads(found.actions, leaf):
-            raise ProblemError(f"the problem's actions do not lead to {leaf!r}")
-        return found
-    except (DagSearchError, ValueError) as error:
-        raise type(error)(f"{name}: {error}") from error
-    except Exception as error:  # the problem's own methods, of a leaf that it may not understand
-        what = f"{shown(given)} is not a leaf of the problem ({type(error).__name__}: {error})"
-        raise ProblemError(f"{name}: {what}") from error
 
 
 def give(search: "Search", given: Given) -> None:
@@ -59,21 +49,21 @@ def give(search: "Search", given: Given) -> None:
     A continued run already has its known results. Leaves that are pending or have a reward are not evaluated
     first.
     """
-    told, first = given
-    key = search.space.key
+    (told, first), space, key = given, search.space, search.space.key
     before = Counter((key(one.leaf), one.reward) for one in search.history if one.known and told)
-    for leaf, reward in told:
-        result = key(search.space.learn(leaf.leaf if isinstance(leaf, Proposal) else leaf)), reward
+    for one, reward in told:
+        result = key(space.learn(one.leaf if isinstance(one, Proposal) else space.as_leaf(one))), reward
         if before[result] > 0:
             before[result] -= 1
         else:
-            search.tell(leaf, reward, known=True)
+            search.tell(one, reward, known=True)
     evaluated = {key(one.leaf) for one in search.history if first}
-    for proposal in first:
-        leaf = proposal.leaf if search.space.by_run is None else search.space.as_leaf(dict(proposal.leaf))
+    for one in first:
+        leaf, actions = (one.leaf, one.actions) if isinstance(one, Proposal) else (one, None)
+        leaf = space.as_leaf(leaf if space.by_run is None else dict(leaf))
         # A leaf is closed, too, after a failure.
         if not (key(leaf) in evaluated or search.index.is_closed(leaf) or search.data.find(leaf) is not None):
-            search.data.offered.append(search.propose(leaf, proposal.actions))
+            search.data.offered.append(search.propose(leaf, actions))
 
 
 def pairs_of(known: Known) -> list[tuple[Any, float]]:

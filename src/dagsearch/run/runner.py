@@ -5,8 +5,9 @@ import math
 import time
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator
 from concurrent.futures import Executor, Future
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypedDict, TypeVar, Unpack, cast
+from contextlib import closing
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast
 
 import numpy as np
 
@@ -15,12 +16,11 @@ from dagsearch._internal.deadline import OutOfTime
 from dagsearch._internal.hints import OF_OTHERS, did_you_mean
 from dagsearch._internal.texts import described, shortened
 from dagsearch.errors import EvaluationError, ProblemError, SearchExhausted
+from dagsearch.log import LOST_AFTER
 from dagsearch.posterior.units import LARGEST_REWARD
 from dagsearch.problem import Edge, has_costly_steps, takes
-from dagsearch.problems import FunctionProblem
 from dagsearch.results import Evaluation, Proposal, Result
-from dagsearch.run.pools import Pool, breakdown, make_pool
-from dagsearch.run.stopping import Stop
+from dagsearch.run.pools import Pool, breakdown
 
 if TYPE_CHECKING:
     from dagsearch.search import Search
@@ -39,23 +39,67 @@ Callback = Callable[[Evaluation], object]
 """Called with every evaluation; the run ends if it returns ``True``."""
 
 
-class Execution(TypedDict, total=False):
+@dataclass(frozen=True)
+class Execution:
     """Where and how rewards are computed: the keywords of :meth:`Search.steps`."""
 
-    executor: Executor | None
+    executor: Executor | None = None
     """Executor that evaluates leaves; by default the calling thread does."""
-    n_jobs: int | None
+    n_jobs: int | None = None
     """Number of processes to evaluate in; -1 for one per core."""
-    timeout: float | None
+    timeout: float | None = None
     """Seconds after which an evaluation counts as failed."""
-    on_error: OnError
+    on_error: OnError = "raise"
     """What to do about a failed evaluation: ``"raise"`` an error, ``"skip"`` it, or use this reward."""
-    deterministic: bool
+    deterministic: bool = False
     """Whether rewards are learnt in the order of the proposals."""
-    lost_after: float
-    """Seconds after which a process of a stored run that is silent counts as dead; 60 by default."""
-    callback: Callback | None
+    lost_after: float = LOST_AFTER
+    """Seconds after which a process of a stored run that is silent counts as dead."""
+    callback: Callback | None = None
     """Called with every evaluation after its tell; the run ends if it returns ``True``."""
+
+    def __post_init__(self) -> None:
+        jobs, timeout, on_error = self.n_jobs, self.timeout, self.on_error
+        sound = jobs is None or jobs == -1 or is_budget(jobs)
+        check(sound, "n_jobs", "a positive whole number, or -1 for all cores", jobs)
+        check(timeout is None or is_positive(timeout), "timeout", "a positive number of seconds", timeout)
+        check(is_positive(self.lost_after), "lost_after", "a positive number of seconds", self.lost_after)
+        if isinstance(on_error, str):
+            sound = on_error in ("raise", "skip")
+        else:
+            sound = is_finite(on_error) and abs(float(on_error)) <= LARGEST_REWARD
+        check(sound, "on_error", f"'raise', 'skip' or a reward of size {LARGEST_REWARD:g} or less", on_error)
+        checked_flag("deterministic", self.deterministic)
+        checked_callback(self.callback)
+        if self.executor is not None and jobs is not None:
+            raise ValueError("executor and n_jobs are both given: give only one of them")
+        if timeout is not None and jobs is None:
+            raise ValueError(
+                "timeout needs n_jobs: only a process of its own can be ended, with its evaluation"
+            )
+
+
+@dataclass(frozen=True)
+class Stop:
+    """Rules for stopping before the budget is spent; the first that holds ends the run."""
+
+    patience: int | None = None
+    """Stop after this number of evaluations in a row without a better reward."""
+    target: float | None = None
+    """Stop once a reward is at least this large."""
+    seconds: float | None = None
+    """Stop after this number of seconds; evaluations that have begun are finished."""
+    tolerance: float | None = None
+    """Stop once the forecast's upper limit for the rest of the budget is a gain of less than this."""
+
+    def __post_init__(self) -> None:
+        patience, target, seconds, tolerance = self.patience, self.target, self.seconds, self.tolerance
+        whole = "a positive whole number (below 2**63)"
+        check(patience is None or is_budget(patience), "patience", whole, patience)
+        check(target is None or is_finite(target), "target", "a finite number", target)
+        check(seconds is None or is_positive(seconds), "seconds", "positive and finite", seconds)
+        sound = tolerance is None or (is_finite(tolerance) and tolerance >= 0.0)
+        check(sound, "tolerance", "finite and not negative", tolerance)
 
 
 T = TypeVar("T")
@@ -75,21 +119,19 @@ class Runner(Generic[T]):
         self._search, self._pool, self._take, self._stop = search, pool, take, stop
         self._began = time.perf_counter()
         self._running: dict[Future[Any], Proposal] = {}
-        self._total, self._exhausted, self._said = 0.0, False, False
+        self._total, self._exhausted, self._paused = 0.0, False, False
 
-    def steps(self, total: float, lost_after: float | None = None) -> Generator[T]:
+    def steps(self, total: float, lost_after: float = LOST_AFTER) -> Generator[T]:
         """Evaluate until the evaluations have taken ``total``; yields what ``take`` returns for each."""
         self._search.data.stopped, self._total = "budget", total
         self._search.log.begun(total - self._search.data.known, lost_after)  # the budget counts no known ones
         seconds = math.inf if self._stop.seconds is None else self._stop.seconds
-        try:
-            with self._search.deadline.until(self._began + seconds):
-                yield from self._until_the_end()
-        finally:
+        with closing(self._pool):
             try:
-                self._finish()
+                with self._search.deadline.until(self._began + seconds):
+                    yield from self._until_the_end()
             finally:
-                self._pool.close()
+                self._finish()
 
     def _until_the_end(self) -> Generator[T]:
         # Only a run with storage has to look for what others do while it waits.
@@ -103,40 +145,46 @@ class Runner(Generic[T]):
             self._end_if_due(time.perf_counter() - self._began)
 
     def _end_if_due(self, seconds: float) -> None:
-        """End the run if one of its rules for stopping holds after so many seconds."""
-        data, best = self._search.data, self._search.data.best
-        if self.stopped == "budget":
-            so_far = (-math.inf, 0) if best is None else (best.reward, data.since_best)
-            if reason := self._stop.reason(*so_far, seconds, self._most_to_gain):
-                self.end(reason)
+        """End the run if a rule for stopping holds after so many seconds."""
+        stop, data, best = self._stop, self._search.data, self._search.data.best
+        if self.stopped != "budget":
+            return
+        if stop.target is not None and best is not None and best.reward >= stop.target:
+            self.end("target")
+        elif stop.patience is not None and best is not None and data.since_best >= stop.patience:
+            self.end("patience")
+        elif stop.seconds is not None and seconds >= stop.seconds:
+            self.end("seconds")
+        elif stop.tolerance is not None and best is not None:
+            ahead = self._search.forecast(max(1, round(self._left)))
+            if ahead is not None and ahead.high - best.reward < stop.tolerance:
+                self.end("tolerance")
 
     def _go_on(self) -> bool:
         """Start evaluations, unless users of the run say otherwise; returns whether to wait for any."""
         self._search.log.catch_up()
-        steering = self._search.log.steering
-        if steering is None:
-            return self._start_evaluations()
-        self._total = self._total if steering.budget is None else steering.budget + self._search.data.known
-        if steering.last_stop > self._search.log.began and self.stopped == "budget":
-            self.end("steered")
-        paused = steering.paused and self._left > 0
-        if not paused:
-            for request, leaf in steering.wanted.items() if self._left > 0 else ():
+        steering, paused = self._search.log.steering, False
+        if steering is not None:
+            if steering.budget is not None:
+                self._total = steering.budget + self._search.data.known
+            if steering.last_stop > self._search.log.began and self.stopped == "budget":
+                self.end("steered")
+            paused = steering.paused and self._left > 0
+            for request, leaf in steering.wanted.items() if self._left > 0 and not paused else ():
                 self._propose(request, leaf)
-            if not (self._exhausted and self._elsewhere):
-                self._start_evaluations()
+        if not paused and not (self._exhausted and self._elsewhere):
+            self._start_evaluations()
+        if paused and not self._paused:
+            logger.warning("the search is paused; to continue, use 'dagsearch watch --steer'")
+        self._paused = paused
         if self._running:
             return True
         # The rewards of others count here, too, and they may die.
         waits = paused or (self.stopped == "budget" and bool(self._elsewhere))
         if waits:
             time.sleep(_GLANCE)
-        if paused:
-            if not self._said:
-                logger.warning("the search is paused; to continue, use 'dagsearch watch --steer'")
-            self._said = True
-            if self._search.deadline.passed():
-                self.end("seconds")
+        if paused and self._search.deadline.passed():
+            self.end("seconds")
         return waits
 
     @property
@@ -161,8 +209,8 @@ class Runner(Generic[T]):
         busy = [*self._running.values(), *self._elsewhere]
         return self._total - self._search.spent - sum(one.cost for one in busy)
 
-    def _start_evaluations(self) -> bool:
-        """Start evaluations until all workers are busy; returns whether any evaluation is running."""
+    def _start_evaluations(self) -> None:
+        """Start evaluations until all workers are busy."""
         while self._left > 0 and len(self._running) < self._pool.workers():
             try:
                 if self._running:  # something is evaluated, however little time there is
@@ -185,7 +233,6 @@ class Runner(Generic[T]):
                     self._postpone(proposal)
                     raise
             self._search.log.catch_up()  # others ask, too, so that less may be left
-        return bool(self._running)
 
     def _postpone(self, proposal: Proposal) -> None:
         """Let a proposal be asked for again, because its evaluation was interrupted."""
@@ -194,13 +241,6 @@ class Runner(Generic[T]):
             search.data.offered.append(proposal)
         elif any(proposal is one for one in search.pending):
             search.forget(proposal, again=True)
-
-    def _most_to_gain(self) -> float | None:
-        """Upper limit of the forecast for the rest of the budget, less the best reward."""
-        if (best := self._search.data.best) is None:
-            return None
-        ahead = self._search.forecast(max(1, round(self._left)))
-        return None if ahead is None else ahead.high - best.reward
 
     def _finish(self) -> None:
         """Take the evaluations that have ended; let the other leaves be asked for again."""
@@ -234,77 +274,71 @@ class Runner(Generic[T]):
             search.data.offered.insert(0, search.add_pending(replace(proposal, number=number)))
 
 
-def steps(
-    search: "Search", budget: int, stop: Stop | None = None, **execution: Unpack[Execution]
-) -> Iterator[Evaluation]:
+def steps(search: "Search", budget: int, stop: Stop | None = None, **execution: Any) -> Iterator[Evaluation]:
     """What :meth:`dagsearch.Search.steps` returns."""
-    return until(search, min(search.spent + checked_budget(budget), LARGEST_WHOLE), stop, **execution)
+    check_names(execution, Execution.__annotations__)
+    total = min(search.spent + checked_budget(budget), LARGEST_WHOLE)
+    return until(search, total, stop, Execution(**execution))
 
 
 def until(
-    search: "Search", total: float, stop: Stop | None = None, **execution: Unpack[Execution]
+    search: "Search", total: float, stop: Stop | None = None, execution: Execution | None = None
 ) -> Iterator[Evaluation]:
     """Evaluate leaves by the problem's ``reward`` until the evaluations have taken ``total`` in all."""
-    check_execution(execution)
-    on_error, callback = execution.get("on_error", "raise"), execution.get("callback")
+    how, stop = execution or Execution(), stop or Stop()
     if has_costly_steps(search.problem):
-        if not isinstance(on_error, str):
+        if not isinstance(how.on_error, str):
             raise ValueError("on_error must be 'raise' or 'skip': a failed step has no reward")
-        if stop is not None and stop.tolerance is not None:
+        if stop.tolerance is not None:
             raise ValueError("tolerance does not apply to costly steps, for which there is no forecast")
-    where = execution.get("executor"), execution.get("n_jobs"), execution.get("timeout")
-    pool = make_pool(search.problem, *where, bool(execution.get("deterministic", False)))
 
     def take(proposal: Proposal, future: "Future[Any]", closing: bool) -> Evaluation | None:
-        evaluation = tell_or_fail(search, proposal, future, "skip" if closing else on_error)
-        wish = None if evaluation is None or callback is None or closing else callback(evaluation)
+        evaluation = tell_or_fail(search, proposal, future, "skip" if closing else how.on_error)
+        wish = None if evaluation is None or how.callback is None or closing else how.callback(evaluation)
         # Only True itself: a function may return something by accident, such as a number of characters.
         if isinstance(wish, bool | np.bool_) and wish:
             runner.end("callback")
         return evaluation
 
-    runner = Runner(search, pool, take, stop or Stop())
-    return runner.steps(total, execution.get("lost_after"))
+    pool = Pool(search.problem, how.executor, how.n_jobs, how.timeout, how.deterministic)
+    runner = Runner(search, pool, take, stop)
+    return runner.steps(total, how.lost_after)
 
 
 def tell_or_fail(
     search: "Search", proposal: Proposal, future: "Future[Any]", on_error: OnError
 ) -> Evaluation | None:
     """Tell the reward of an evaluation; ``None`` if it failed and failures do not count."""
-    leaf = proposal.leaf
+    at, known_by_run = dict[str, Any](), search.space.by_run is not None
     try:
         found = future.result()
     except Exception as failed:
         error = failed
     else:
         try:
-            if isinstance(found, tuple):  # with the leaf that was evaluated
-                return search.tell(proposal, found[1], leaf=found[0])
-            return search.tell(proposal, found)
+            if known_by_run:
+                at["leaf"], found = found
+            return search.tell(proposal, found, **at)
         except ProblemError as wrong:  # the new state's actions are invalid
-            if not isinstance(leaf, Edge):
+            if not isinstance(proposal.leaf, Edge):
                 raise
             error = wrong
-    problem_with_it, at = described(error), dict[str, Any]()
-    if isinstance(search.problem, FunctionProblem):
+    what, note = described(error), {"failure": described(error)}
+    if known_by_run:
         at["leaf"] = search.space.failed(error)
-    note = {"failure": problem_with_it}
     if isinstance(on_error, str):
         search.forget(proposal, again=False, note=note, **at)
     if on_error == "raise":
-        tried = repr(leaf)
-        if isinstance(search.problem, FunctionProblem):  # a suggestion is not what the function chose
-            asked = getattr(error, "asked", None)
-            tried = repr(asked) if asked else "the function"
+        asked = getattr(error, "asked", None)  # a suggestion is not what the function chose
+        tried = repr(asked or proposal.leaf) if asked or not known_by_run else "the function"
         failure = EvaluationError(
-            f"evaluating {tried} failed after {len(search.history)} evaluations "
-            f"({problem_with_it}). No earlier reward is lost: error.result is the result so far, and "
-            "on_error='skip' continues without such leaves"
+            f"evaluating {tried} failed after {len(search.history)} evaluations ({what}). No earlier reward "
+            "is lost: error.result is the result so far, and on_error='skip' continues without such leaves"
         )
         search.data.stopped = "error"
         failure.result = search.result()
         raise failure from error
-    logger.warning("evaluating %r failed (%s)", leaf, problem_with_it)
+    logger.warning("evaluating %r failed (%s)", proposal.leaf, what)
     return None if on_error == "skip" else search.tell(proposal, float(on_error), note=note, **at)
 
 
@@ -321,19 +355,6 @@ def check_names(given: Iterable[str], names: Collection[str]) -> None:
         if name not in names:
             hint = OF_OTHERS.get(name) or did_you_mean(name, names, "help(dagsearch.search) lists all")
             raise TypeError(f"{name!r} is not a setting of a search: {hint}")
-
-
-def check_execution(execution: Execution) -> None:
-    """Raise if there are other keywords than those of :class:`Execution`, or wrong ones."""
-    check_names(execution, Execution.__annotations__)
-    lost_after = execution.get("lost_after", 1.0)
-    check(is_positive(lost_after), "lost_after", "a positive number of seconds", lost_after)
-    on_error = execution.get("on_error", "raise")
-    is_word = isinstance(on_error, str) and on_error in ("raise", "skip")
-    sound = is_word or (is_finite(on_error) and abs(float(on_error)) <= LARGEST_REWARD)
-    check(sound, "on_error", f"'raise', 'skip' or a reward of size {LARGEST_REWARD:g} or less", on_error)
-    checked_flag("deterministic", execution.get("deterministic", False))
-    checked_callback(execution.get("callback"))
 
 
 def checked_callback(callback: Callback | None) -> Callback | None:

@@ -11,8 +11,7 @@ import numpy as np
 from dagsearch.problem import Problem, State
 from dagsearch.results import Proposal
 from dagsearch.run.pools import Pool
-from dagsearch.run.runner import Runner
-from dagsearch.run.stopping import Stop
+from dagsearch.run.runner import Runner, Stop
 from dagsearch.search import Search
 from dagsearch.storage.database import Event
 from dagsearch.storage.log import RunLog

@@ -27,7 +27,7 @@ from dagsearch.search import Search
 from dagsearch.selection.batches import BatchRun
 from dagsearch.selection.identity import identity_of
 from dagsearch.space.chosen import Chosen
-from dagsearch.storage.opening import has_begun, without_addresses
+from dagsearch.storage.log import has_begun, without_addresses
 
 Candidate = dict[str, Any]
 """Values by parameter."""

@@ -7,7 +7,7 @@ from dagsearch.report.importance import Importance
 from dagsearch.report.parts import Part
 from dagsearch.report.view import SELECTION_WORDS, RunView
 from dagsearch.results import Gaussian
-from dagsearch.storage.record import Failure, Observation, Record
+from dagsearch.storage.record import Attempt, Observation, Record
 
 
 def selection_view(report: Mapping[str, Any]) -> dict[str, Any]:
@@ -51,7 +51,8 @@ def _record(report: Mapping[str, Any]) -> Record:
     for entry in report["history"]:
         leaf = entry["features"]
         if entry["score"] is None:
-            record.failures.append(Failure(leaf, None, None, str(entry.get("failure")), entry["step"]))
+            text = str(entry.get("failure"))
+            record.failures.append(Attempt(leaf, None, None, text=text, step=entry["step"]))
             continue
         predicted = entry.get("predicted")
         belief = None if predicted is None else Gaussian(predicted[0], predicted[1] ** 2)

@@ -23,9 +23,8 @@ from dagsearch.selection.estimate import (
 )
 from dagsearch.selection.scoring import Scored, SubsetScorer, fold_noise, score_interval
 from dagsearch.storage.database import Event, database_of
-from dagsearch.storage.encoding import note_to_json
-from dagsearch.storage.log import RunLog, at_work
-from dagsearch.storage.opening import Storage
+from dagsearch.storage.events import note_to_json
+from dagsearch.storage.log import RunLog, Storage, at_work
 
 
 def has_begun(storage: Storage | None, name: str | None, digest: str | None) -> bool:

@@ -11,8 +11,8 @@ import json
 import os
 import sqlite3
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
 from copy import copy
 from os import PathLike
 from pathlib import Path
@@ -69,6 +69,12 @@ class Event(NamedTuple):
         note = self.body.get("note")
         return note if isinstance(note, dict) else {}
 
+    def row(self, run: str) -> tuple[Any, ...]:
+        """The event as it is stored, with its checksum; raises ``ValueError`` if JSON has no such body."""
+        body = json.dumps(self.body, separators=(",", ":"), allow_nan=False)
+        row = run, *self[:4], body, self.claim
+        return *row, _checksum(row)
+
 
 class Header(NamedTuple):
     """What identifies a run.
@@ -82,6 +88,17 @@ class Header(NamedTuple):
     version: str
     problem: dict[str, Any]
     settings: dict[str, Any]
+
+    def digest(self) -> str:
+        """A checksum of all but name and time; raises ``ValueError`` unless it is the one in the settings.
+
+        The settings of the first runs have none.
+        """
+        settings = {name: value for name, value in self.settings.items() if name != "digest"}
+        found = _checksum((self.version, self.problem, settings))
+        if not settings.keys() >= _SETTINGS or self.settings.get("digest", found) != found:
+            raise ValueError("its settings were changed")
+        return found
 
 
 def database_of(storage: str | PathLike[str], write: bool = False) -> "Database":
@@ -107,6 +124,8 @@ class Database:
     ``where`` names it in messages; ``write`` says whether tables are made, and events written.
     """
 
+    is_on_network = False
+    """Whether the file is on another machine, so that only one process may use it."""
     _mark = "?"  # stands for a value in a statement
     _errors: tuple[type[Exception], ...] = ()
     _busy: tuple[type[Exception], ...] = ()  # retried while nothing was written
@@ -166,6 +185,8 @@ class Database:
         raise AssertionError
 
     def _explained(self, error: Exception) -> StorageError:
+        if "not a database" in str(error) or "no such table" in str(error):  # of SQLite
+            return StorageError(f"{self.where} is not a database of dagsearch; it was not changed")
         return StorageError(f"{self.where}: {' '.join(str(error).split())}")
 
     def another(self) -> Self:
@@ -185,26 +206,19 @@ class Database:
 
     def runs(self) -> list[Header]:
         """All runs, the oldest first."""
-        rows = self._select(
-            "SELECT name, created, version, problem, settings FROM run ORDER BY created, name"
-        )
-        return [self._header(row) for row in rows]
-
-    def _header(self, row: tuple[Any, ...]) -> Header:
-        name, created, version, problem, settings = row
-        try:
-            header = Header(name, created, version, json.loads(problem), json.loads(settings))
-            digest = _digest(header)
-            if header.settings.keys() >= _SETTINGS and header.settings.get("digest", digest) == digest:
-                return header
-            raise ValueError("its settings were changed")
-        except (AttributeError, TypeError, ValueError) as error:
-            raise StorageError(f"{self.where} is damaged: run {name!r} cannot be read ({error})") from error
+        found = list[Header]()
+        for row in self._select("SELECT * FROM run ORDER BY created, name"):
+            try:
+                found.append(Header(row[0], row[1], row[2], *map(json.loads, row[3:])))
+                found[-1].digest()
+            except (AttributeError, TypeError, ValueError) as error:
+                what = f"run {row[0]!r} cannot be read ({error})"
+                raise StorageError(f"{self.where} is damaged: {what}") from error
+        return found
 
     def run(self, name: str | None = None) -> Header:
         """The run with a name, or the only one; raises :class:`StorageError` if there is none."""
-        found = self.find(name)
-        if found is None:
+        if (found := self.find(name)) is None:
             raise StorageError(f"{self.where} has no run{'' if name is None else f' named {name!r}'}")
         return found
 
@@ -228,16 +242,15 @@ class Database:
     def restore(self, header: Header, events: Iterable[Event]) -> None:
         """Write a whole run."""
         with self._writing():
-            if any(one.name == header.name for one in self.runs()):
+            if self.find(header.name) is not None:
                 raise StorageError(f"{self.where} has a run named {header.name!r} already: give another name")
             self._insert_run(header)
             for event in events:
                 self._insert(header.name, event)
 
     def _insert_run(self, header: Header) -> None:
-        texts = json.dumps(header.problem), json.dumps({"digest": _digest(header), **header.settings})
+        texts = json.dumps(header.problem), json.dumps({"digest": header.digest(), **header.settings})
         self._execute("INSERT INTO run VALUES (?, ?, ?, ?, ?)", *header[:3], *texts)
-        self.run(header.name)  # raises if it cannot be read
 
     # Events ------------------------------------------------------------------------------------------
 
@@ -252,23 +265,19 @@ class Database:
 
     def _insert(self, run: str, event: Event) -> bool:
         """Whether an event was written, because no other has its claim."""
-        row = run, *event[:4], json.dumps(event.body, separators=(",", ":"), allow_nan=False), event.claim
         insert = "INSERT INTO event VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (run, claim) DO NOTHING"
-        return int(self._execute(insert, *row, _checksum(row)).rowcount) == 1
+        return int(self._execute(insert, *event.row(run)).rowcount) == 1
 
     def events(self, run: str, after: int = 0) -> Iterator[Event]:
         """The events behind a number, in order; raises :class:`StorageError` at the first that is damaged."""
+        select = "SELECT * FROM event WHERE run = ? AND number > ? ORDER BY number LIMIT ?"
         while True:
-            rows = self._select(
-                "SELECT run, number, time, worker, kind, body, claim, checksum FROM event "
-                "WHERE run = ? AND number > ? ORDER BY number LIMIT ?",
-                *(run, after, _CHUNK),
-            )
-            for row in rows:
+            rows = self._select(select, run, after, _CHUNK)
+            for *row, checksum in rows:
                 after += 1
-                if row[1] != after or _checksum(row[:-1]) != row[-1]:
+                if row[1] != after or _checksum(row) != checksum:
                     raise StorageError(f"{self.where} is damaged: event {after} of run {run!r} was changed")
-                _, number, at, worker, kind, body, claim, _ = row
+                _, number, at, worker, kind, body, claim = row
                 yield Event(number, at, worker, kind, json.loads(body), claim)
             if len(rows) < _CHUNK:
                 return
@@ -278,8 +287,8 @@ class Database:
     def beat(self, run: str, worker: str) -> None:
         """Record a heartbeat, by one statement that does not wait for those of other processes."""
         new = "INSERT INTO worker VALUES (?, ?, ?)"
-        beat = f"{new} ON CONFLICT (run, name) DO UPDATE SET beat = excluded.beat"
-        self._tried(lambda: self._execute(beat, run, worker, self._now()))
+        insert = f"{new} ON CONFLICT (run, name) DO UPDATE SET beat = excluded.beat"
+        self._tried(lambda: self._execute(insert, run, worker, self._now()))
 
     def leave(self, run: str, worker: str) -> None:
         """Record that a process has left."""
@@ -291,20 +300,9 @@ class Database:
         rows, now = self._tried(lambda: (self._execute(beats, run).fetchall(), self._now()))
         return {name: max(0.0, now - beat) for name, beat in rows}
 
-    @property
-    def is_on_network(self) -> bool:
-        """Whether the file is on another machine, so that only one process may use it."""
-        return False
 
-
-def _checksum(row: tuple[Any, ...]) -> str:
+def _checksum(row: Sequence[Any]) -> str:
     return hashlib.sha256(json.dumps(row, default=repr).encode()).hexdigest()[:32]
-
-
-def _digest(header: Header) -> str:
-    """A checksum of what identifies a run, except for its name; the settings of the first runs have none."""
-    settings = {name: value for name, value in header.settings.items() if name != "digest"}
-    return _checksum((header.version, header.problem, settings))
 
 
 class SQLite(Database):
@@ -325,7 +323,7 @@ class SQLite(Database):
     def _connect(self) -> Any:
         if self._path.exists() and 0 < self._path.stat().st_size < _SMALLEST:  # SQLite takes it for empty
             raise sqlite3.DatabaseError("not a database of dagsearch")
-        where = f"{self._path.as_uri()}?mode={'rwc' if self._write_allowed else 'ro'}"
+        where = f"{self._path.as_uri()}?mode={'rwc' if self._write_allowed else 'rw'}"
         connection = sqlite3.connect(
             where, timeout=_BUSY, isolation_level=None, check_same_thread=False, uri=True
         )
@@ -337,6 +335,8 @@ class SQLite(Database):
             # Readers and the writer do not wait for each other.
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = FULL")
+        else:  # still, the last one to close the file removes what a killed process has left beside it
+            connection.execute("PRAGMA query_only = ON")
         self._file = self._path.stat().st_ino
         return connection
 
@@ -345,13 +345,8 @@ class SQLite(Database):
         if not self._path.exists() or self._path.stat().st_ino != self._file:
             raise sqlite3.DatabaseError("the file was deleted or replaced while it was in use")
 
-    def _explained(self, error: Exception) -> StorageError:
-        if "not a database" in str(error) or "no such table" in str(error):
-            return StorageError(f"{self.where} is not a database of dagsearch; it was not changed")
-        return super()._explained(error)
-
     @property
-    def is_on_network(self) -> bool:
+    def is_on_network(self) -> bool:  # type: ignore[override]
         """Whether the file is on another machine, as far as the system says so."""
         found, kind = Path("/"), ""
         with suppress(OSError):
@@ -394,3 +389,38 @@ class PostgreSQL(Database):
 
     def _now(self) -> float:
         return float(self._execute("SELECT extract(epoch FROM clock_timestamp())").fetchone()[0])
+
+
+# Export and import --------------------------------------------------------------------------------------
+
+
+def exported(database: Database, header: Header) -> Iterator[str]:
+    """A run, one line for its header and one for each event; every event is checked."""
+    yield json.dumps({"run": header._asdict()})
+    for event in database.events(header.name):
+        yield json.dumps(event._asdict())
+
+
+def imported(
+    storage: str | PathLike[str], lines: Iterable[str], name: str | None = None
+) -> tuple[Header, int, str]:
+    """Write exported lines to a new run, named as before or as ``name`` says.
+
+    Returns the run, its number of events, and the name of its database. Nothing is written, and no database
+    created, unless all lines are well-formed.
+    """
+    try:
+        rows = [json.loads(line) for line in lines if line.strip()]
+        header = Header(**rows[0]["run"])
+        header.digest()
+        events = [Event(**row) for row in rows[1:]]
+        for number, event in enumerate(events, start=1):
+            event.row(header.name)
+            if event.number != number:
+                raise ValueError("events are missing, or in another order")
+    except (AttributeError, LookupError, TypeError, ValueError, RecursionError) as error:
+        raise StorageError(f"this is not an exported run ({type(error).__name__}: {error})") from error
+    header = header._replace(name=header.name if name is None else name)
+    with closing(database_of(storage, write=True)) as database:
+        database.restore(header, events)
+    return header, len(events), database.where

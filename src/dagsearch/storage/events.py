@@ -4,22 +4,35 @@ The state of a search follows from its events: which leaf was asked for, which r
 hyperparameters were learnt. So repeating them needs no climbs and no evidence, and ends with exactly the
 numbers of the search that wrote them. Only descents are repeated, because they grow the DAG: proposal number
 i draws the same random numbers, so it is the recorded one.
+
+States are written as JSON, without anything executable. JSON has neither tuples nor sets: both become
+objects with one tagged entry. A reader of a run does not have the problem, so the settings describe how to
+read leaves.
 """
 
+import hashlib
+import json
 import logging
 import math
 import weakref
+from collections.abc import Callable, Mapping, Sequence, Set
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from dagsearch._internal.order import in_order
 from dagsearch._internal.plain import from_json, to_json
 from dagsearch._internal.texts import shown
 from dagsearch.errors import CovarianceError, ProblemError, SearchExhausted
-from dagsearch.problem import Action, State, Step
+from dagsearch.problem import Action, State, Step, has_costly_steps, is_minimized
+from dagsearch.problems.choices import NamedChoices
+from dagsearch.problems.sequences import TupleProblem
+from dagsearch.problems.subsets import Subsets
 from dagsearch.results import Evaluation, Proposal, StepProposal
-from dagsearch.space.walks import numbered, walked
+from dagsearch.space import Space
+from dagsearch.space.walks import numbered, shape_rng, walked
 from dagsearch.storage.database import Event
-from dagsearch.storage.encoding import StateCodec, moves_to, note_to_json
 
 if TYPE_CHECKING:
     from dagsearch.costly.step_search import StepSearch
@@ -28,17 +41,98 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 Body = dict[str, Any]
+# Largest number of labels that are stored, and of characters of a label or an action.
+_MOST_LABELS, _LONGEST = 2000, 80
+# Number of random leaves by which problems are compared.
+_LEAVES = 8
+
+
+def note_to_json(value: Any) -> Any:
+    """A note in types that JSON has; never fails, because a reward may come with the note.
+
+    NumPy's numbers and arrays become numbers and lists, tuples and sets become lists, and everything else
+    becomes text.
+    """
+    try:
+        return json.loads(json.dumps(value, default=_plain), parse_constant=str)
+    except Exception:  # of a number of too many digits, for instance
+        return shown(value)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.generic | np.ndarray):
+        return value.tolist()
+    if isinstance(value, Mapping):
+        return dict(value)
+    return list(in_order(value)) if isinstance(value, Set) else repr(value)
+
+
+class StateCodec:
+    """The problem's ``encode`` and ``decode``, or :func:`to_json` and :func:`from_json`.
+
+    The constructor raises :class:`dagsearch.errors.ProblemError` if encoding and decoding changes the root or
+    a random leaf; where steps are costly, only the root is tried.
+    """
+
+    def __init__(self, space: Space) -> None:
+        self._encode: Callable[[State], Any] = space.encode or to_json
+        self.decode: Callable[[Any], State] = space.decode or from_json
+        root, rng = space.problem.root(), shape_rng()  # the same in every process
+        states = [root.state if isinstance(root, Step) else root]
+        if not has_costly_steps(space.problem):
+            states += [space.walk(root, rng)[0] for _ in range(_LEAVES)]
+        encoded = [self.encode(state) for state in states]
+        for state, written in zip(states, encoded, strict=True):
+            if not space.same(self.decode(written), state):
+                raise ProblemError(
+                    f"decode(encode(state)) is a state other than {state!r}: correct one of the two methods"
+                )
+        self.digest = hashlib.sha256(json.dumps(encoded).encode()).hexdigest()
+        """Differs between problems, unless these states are the same."""
+
+    def encode(self, state: State) -> Any:
+        """The state as JSON."""
+        try:
+            encoded = self._encode(state)
+            json.dumps(encoded, allow_nan=False)
+            return encoded
+        except (TypeError, ValueError) as error:
+            raise ProblemError(
+                f"the state {state!r} cannot be stored ({error}): use numbers, text, None or "
+                "tuples, or give the problem encode(state), which returns JSON's types, and decode(encoded)"
+            ) from error
+
+
+def moves_to(leaf: Any, actions: Sequence[Action]) -> list[str] | None:
+    """The actions to an encoded leaf that does not show them itself, as text; ``None`` if it does."""
+    return None if isinstance(leaf, (list, dict)) else [str(action)[:_LONGEST] for action in actions]
+
+
+def leaf_form(space: Space) -> dict[str, Any]:
+    """How to read encoded leaves of a problem.
+
+    Their ``"form"``: a ``"set"`` of items, a ``"sequence"``, ``"choices"`` as pairs of name and value, or
+    ``None`` if it is unknown. ``"labels"`` are texts for the numbers in a leaf, or ``None``. Further whether
+    rewards are negated to ``"minimize"``, and whether it is a ``"game"`` of two, or has costly ``"steps"``.
+    """
+    problem, forms = space.problem, {NamedChoices: "choices", TupleProblem: "sequence", Subsets: "set"}
+    form = next((name for kind, name in forms.items() if isinstance(problem, kind)), None)
+    labels = getattr(problem, "labels", None) if form in ("sequence", "set") else None
+    return {
+        "form": form,
+        "labels": None if labels is None else [str(label)[:_LONGEST] for label in labels[:_MOST_LABELS]],
+        "minimize": is_minimized(problem),
+        "game": space.has_players,
+        "steps": has_costly_steps(problem),
+    }
 
 
 class LeafEvents:
     """Events of a search of leaves, which owns this object."""
 
-    in_order = False
-    """Whether asks, too, count in the order of the log: they number what is asked for."""
-
-    def __init__(self, search: "Search") -> None:
+    def __init__(self, search: "Search", codec: StateCodec) -> None:
         self._search: Search = weakref.proxy(search)
-        self.codec = StateCodec(search.problem)
+        self.codec = codec
         self._differs = False  # whether a repeated descent came to another leaf
 
     # Writing -------------------------------------------------------------------------------------------
@@ -191,6 +285,7 @@ class LeafEvents:
     def _repeat_learnt(self, event: Event, body: Body) -> None:
         self._search.without_fantasies()
         self._search.posterior.learn(body)
+        self._search.index.learnt([])
 
 
 class StepEvents(LeafEvents):
@@ -200,7 +295,6 @@ class StepEvents(LeafEvents):
     """
 
     _search: "StepSearch"  # type: ignore[assignment]
-    in_order = True
 
     def _asked(self, proposal: Proposal) -> Body:
         assert isinstance(proposal, StepProposal)

@@ -3,33 +3,40 @@
 Every process has its own search. It reads what is new, decides, and writes its ask; the claim of that event
 makes sure that no other process has made the same proposal. A working process sends heartbeats. If it falls
 silent, each of its proposals is claimed by one other process.
+
+A run stores the composition of its search as JSON. Only an equal search begins, continues or joins it.
 """
 
 import hashlib
+import json
 import logging
 import math
 import os
 import platform
+import re
 import secrets
 import sys
 import threading
 import time
 import weakref
-from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager, suppress
 from functools import cache
 from itertools import chain, pairwise
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
+import numpy as np
+
 from dagsearch._internal.deadline import OutOfTime
 from dagsearch.errors import CovarianceError, SearchExhausted, StorageError
-from dagsearch.log import Log
-from dagsearch.problem import has_costly_steps
+from dagsearch.log import LOST_AFTER, Log
+from dagsearch.problem import Problem, has_costly_steps
 from dagsearch.results import Proposal
-from dagsearch.storage.database import Database, Event, Header
-from dagsearch.storage.events import LeafEvents, StepEvents
+from dagsearch.storage.database import Database, Event, Header, database_of
+from dagsearch.storage.events import LeafEvents, StateCodec, StepEvents, leaf_form
 from dagsearch.storage.record import Steering
 
 if TYPE_CHECKING:
@@ -37,16 +44,150 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-LOST_AFTER = 60.0
-"""Seconds of silence after which a process counts as dead."""
+Storage = str | PathLike[str]
+"""A path, or a URL ``postgresql://…``."""
+
 # Longest time between two heartbeats in seconds, and least number of heartbeats within ``lost_after``.
 _BEAT, _BEATS = 5.0, 6.0
 # Seconds between two checks of which processes are at work.
 _LOOK = 1.0
-# Kinds of events after which hyperparameters may be learnt.
-_LEARN = ("tell", "forget", "settle")
-# Number of takeovers of one proposal from which on a warning names it.
-_SUSPICIOUS = 2
+
+
+def attach(
+    search: "Search", storage: Storage | None, name: str | None, made_by: str, arguments: Mapping[str, Any]
+) -> None:
+    """Log a new search in a run; if the run exists, the search joins it. Does nothing without storage.
+
+    ``made_by`` names the constructor that made the search, and ``arguments`` are its own, without the
+    problem, the seed and the storage.
+    """
+    from dagsearch import __version__
+
+    if storage is None:
+        if name is not None:
+            raise ValueError("name= selects a run of a database: give storage=, too")
+        return
+    space, codec = search.space, StateCodec(search.space)
+    problem = {
+        "type": type(space.problem).__name__,
+        "identity": None if space.identity is None else str(space.identity()) or None,
+        "leaves": codec.digest,
+    }
+    settings = {
+        "made_by": made_by,
+        "arguments": _plain(arguments),
+        "parts": _parts_of(search),
+        "leaves": leaf_form(space),
+        "seed": search.seed,
+    }
+    now, database = Header("", 0.0, __version__, problem, settings), database_of(storage, write=True)
+    try:
+        header = database.begin(name, now)
+        _check_same(header, now, database.where)
+        search.seed = header.settings["seed"]
+        log = RunLog(search, database, header.name, codec)
+        search.log_with(log)
+        log.catch_up()
+    except BaseException:
+        search.close()
+        database.close()
+        raise
+    search.data.continue_clock()
+
+
+def has_begun(storage: Storage, name: str | None = None) -> bool:
+    """Whether storage has the run."""
+    with closing(database_of(storage, write=True)) as database:
+        return database.find(name) is not None
+
+
+def resume(
+    kind: type["Search"], storage: Storage, problem: Problem, name: str | None, given: Mapping[str, Any]
+) -> "Search":
+    """The search of a run, composed as it was, after all events of the run."""
+    with closing(database_of(storage)) as database:
+        header = database.run(name)
+    made_by, known = header.settings["made_by"], header.settings["arguments"]
+    makers: dict[str, Callable[..., Search]] = {kind.__name__: kind}
+    if not has_costly_steps(problem):
+        makers |= {"Search.paper": kind.paper, "Search.default": kind.default}
+    if made_by not in makers:
+        raise StorageError(f"the run was begun by {made_by!r}, which is unknown here")
+    arguments = {**known, **given, "seed": header.settings["seed"], "storage": storage, "name": header.name}
+    try:
+        return makers[made_by](problem, **arguments)
+    except TypeError as error:
+        raise StorageError(
+            f"the search was made by {made_by}(...): pass the same arguments to resume ({error})"
+        ) from error
+
+
+def _plain(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments that JSON can hold, as it holds them; NumPy's numbers are plain ones."""
+    found = dict[str, Any]()
+    for name, value in arguments.items():
+        with suppress(TypeError, ValueError):
+            found[name] = json.loads(json.dumps(value, default=np.generic.item))
+    return found
+
+
+def _parts_of(search: "Search") -> dict[str, str]:
+    """The composition as text, without memory addresses, which differ between processes."""
+    if has_costly_steps(search.problem):
+        return {}
+    scores, covariance = search.index.scores, search.index.scores.covariance
+    learnable = () if covariance is None else covariance.hyperparameters
+    parts = {
+        "repeats": search.repeats,
+        "evidence": search.posterior.evidence,
+        "proposers": search.portfolio,
+        "backup": None if search.explored is None else search.values.backup,
+        "model": [type(scores).__name__, covariance, getattr(scores, "noise", None)],
+        # The text of a covariance may not show all of its numbers.
+        "hyperparameters": [f"{one.value:.6g}" for one in learnable],
+    }
+    return {name: without_addresses(repr(part)) for name, part in parts.items()}
+
+
+def without_addresses(text: str) -> str:
+    """A ``repr`` without memory addresses."""
+    return re.sub(r" at 0x[0-9a-fA-F]+", "", text)
+
+
+def _check_same(then: Header, now: Header, where: str) -> None:
+    """Raise unless a search is the one that began a run, by a version that is not of a later series."""
+    begun, this = (int(one.version.partition(".")[0]) for one in (then, now))
+    if begun > this:
+        raise StorageError(
+            f"{where} was written by dagsearch {then.version}, this is {now.version}: continue it with that "
+            "version, or export its rewards with 'dagsearch export'"
+        )
+    before, after = then.settings, now.settings
+    if before["leaves"]["minimize"] != (minimize := after["leaves"]["minimize"]):
+        maker = "maximize" if minimize else "minimize"
+        raise StorageError(f"{where}: continue it by ds.{maker}, as it was begun")
+    compared = [("problem", then.problem, now.problem), ("search", before["arguments"], after["arguments"])]
+    if then.version == now.version:  # other versions may describe parts differently
+        compared.append(("search", before["parts"], after["parts"]))
+    else:
+        logger.warning(
+            "%s was begun with dagsearch %s, this is %s: the last digits of beliefs may differ, and "
+            "eventually the proposals, too",
+            *(where, then.version, now.version),
+        )
+    for what, begun_with, given in compared:
+        for name, value in given.items():
+            if begun_with.get(name, value) != value:
+                both = begun_with[name], value
+                was, found = (re.sub(r"\b[0-9a-f]{16,}\b", "", str(one)).strip() for one in both)
+                differs = f"its {name} was {was}, and is {found}"
+                if was == found:  # digests say nothing to a reader
+                    differs = "its choices or its data differ"
+                raise StorageError(
+                    f"{where} is the run of another {what} ({differs}). Continue it with the same {what}, "
+                    "made with the same arguments, or begin a new run in another file or under another "
+                    "name=. It was not changed"
+                )
 
 
 class RunLog(Log):
@@ -55,24 +196,20 @@ class RunLog(Log):
     A new search has the state that follows from the run's events once it has caught up.
     """
 
-    def __init__(self, search: "Search", database: Database, header: Header) -> None:
+    def __init__(self, search: "Search", database: Database, name: str, codec: StateCodec) -> None:
         super().__init__()
-        self.database, self.name = database, header.name
+        self.database, self.name = database, name
         self.worker = f"{platform.node()} {os.getpid()} {_numbering()}-{secrets.token_hex(4)}"
         self.steering = Steering()
         self.listeners: list[Any] = []
         """Called with every event of another process."""
         self._process = os.getpid()
         self._search: Search = weakref.proxy(search)
-        self._events = (StepEvents if has_costly_steps(search.problem) else LeafEvents)(search)
-        self.decoded = self._events.codec.decode
-        self._seen = 0  # number of the last event that was read
-        self._known = 0  # number of the last event up to which the search knows all
-        self._late = set[int]()  # own events that are repeated, because others came before them
+        self._events = (StepEvents if has_costly_steps(search.problem) else LeafEvents)(search, codec)
+        self.decoded = codec.decode
+        self._seen = 0  # number of the last event up to which the search knows all
         self._repeated: Event | None = None  # the event that the search repeats now
-        self._consumed: Event | None = None  # the event that said so
-        self._owners: dict[int, str] = {}  # of proposals
-        self._takeovers = Counter[int]()
+        self._owners = defaultdict[int, list[str]](list)  # of proposals, the present one last
         self._at_work, self._looked = set[str](), -math.inf
         self._lost_after = LOST_AFTER
         self._heart = _Heart(database, self.name, self.worker)
@@ -99,9 +236,8 @@ class RunLog(Log):
                     raise StorageError("the search was opened before this process was forked: open it again")
                 number = self.database.append(self.name, self.worker, kind, body, claim)
                 if number is not None and number <= self._seen:
-                    raise StorageError(
-                        f"{self.database.where} is damaged: events of {self.name!r} are missing"
-                    )
+                    where = self.database.where
+                    raise StorageError(f"{where} is damaged: events of {self.name!r} are missing")
         except StorageError as error:
             lost = f"the next event ({kind}) was not written"
             if "reward" in body:
@@ -110,7 +246,8 @@ class RunLog(Log):
                 )
             self.broken = f"{error}; {lost}"
             raise StorageError(self.broken) from error
-        self._known += number == self._known + 1
+        if number == self._seen + 1:  # nobody has written in between
+            self._heed(Event(number, time.time(), self.worker, kind, body, claim))
         return number
 
     @contextmanager
@@ -132,25 +269,19 @@ class RunLog(Log):
             raise
 
     def write(self, kind: str, *about: Any, **body: Any) -> int | None:
-        if self._repeated is not None and (kind != "learnt" or self.learnt is not None):
+        if self._repeated is not None and not (kind == "learnt" and self.learns):
             return self._repeated.number
         body, claim = self._events.written(kind, *about, **body)
         number = self._append(kind, body, claim)
         if number is None and kind == "tell":
             again = {"ask": body["ask"], "again": body["reward"], "note": body["note"]}
             self._append("note", {"note": {"told again": again}})
-        if number is None:
-            return None
-        if kind == "ask":
-            self._owners[number] = self.worker
-        if number > self._known and (kind == "tell" or (kind == "ask" and self._events.in_order)):
-            self._late.add(number)  # others have written what comes before it: it is repeated in its turn
-            return None
-        return number
+        # If others have written what comes before it, it is repeated in its turn.
+        return None if number is None or (number > self._seen and _has_turn(kind, claim)) else number
 
-    def begun(self, budget: float, lost_after: float | None) -> None:
-        self._lost_after = LOST_AFTER if lost_after is None else lost_after
-        self._heart.every(min(_BEAT, self._lost_after / _BEATS))
+    def begun(self, budget: float, lost_after: float) -> None:
+        self._lost_after = lost_after
+        self._heart.every(min(_BEAT, lost_after / _BEATS))
         self.began = self._append("run", {"budget": math.ceil(budget)}) or 0
 
     def close(self) -> None:
@@ -168,9 +299,8 @@ class RunLog(Log):
         events = self.database.events(self.name, self._seen)  # a long run is not held in memory
         for event, follower in pairwise(chain(events, [None])):
             assert event is not None, "only the last one has no follower"
-            self._seen, self._known = event.number, max(self._known, event.number)
             try:
-                self._take(event, follower)
+                self._take(event, follower is None)
             except StorageError:
                 raise
             except Exception as error:
@@ -180,30 +310,29 @@ class RunLog(Log):
                     "of it"
                 ) from error
             finally:
-                self._repeated = self.learnt = None
+                self._repeated, self.learns = None, True
 
-    def _take(self, event: Event, follower: Event | None) -> None:
-        """Let the search repeat an event, unless it is its own, or what was learnt from the one before."""
-        self.steering.steer(event, self._search.spent - self._search.data.known)
+    def _take(self, event: Event, is_last: bool) -> None:
+        """Let the search repeat an event, unless it has acted already."""
+        self._heed(event)
         own = event.worker == self.worker
-        if event is self._consumed or (own and event.number not in self._late):
+        if own and not _has_turn(event.kind, event.claim):
             return
-        learns = event.kind in _LEARN and not own and follower is not None and follower.kind == "learnt"
-        self._consumed = follower if learns else None
-        # Nothing is learnt after the last event if its process is about to, or has died before it could.
-        is_open = own or (follower is None and not self._is_alive(event.worker))
-        self.learnt = None if is_open else {} if self._consumed is None else self._consumed.body
+        # What others learn comes later in the log, unless they have died before they could write it.
+        self.learns = own or (is_last and not self._is_alive(event.worker))
         self._repeated = event
-        if event.kind == "ask":
-            self._owners[event.number] = event.worker
-        elif event.kind == "take":
-            self._owners[event.body["ask"]] = event.worker
-            self._takeovers[event.body["ask"]] += 1
         self._events.repeat(event)
         for listener in () if own else self.listeners:
             listener(event)
         if own and event.kind == "ask":
             self._search.data.offered += [one for one in self._search.pending if one.number == event.number]
+
+    def _heed(self, event: Event) -> None:
+        """Take from the next event what concerns the run rather than the search."""
+        self._seen = event.number
+        self.steering.steer(event, self._search.spent - self._search.data.known)
+        if event.kind in ("ask", "take"):
+            self._owners[event.body.get("ask", event.number)].append(event.worker)
 
     # Processes at work ------------------------------------------------------------------------------
 
@@ -213,15 +342,15 @@ class RunLog(Log):
             return None
         self.catch_up()  # the last rewards of a process, and takeovers by others
         for proposal in self._lost():
-            taken = self._takeovers[proposal.number]
-            if self._append("take", {"ask": proposal.number}, f"take {proposal.number} {taken}") is None:
+            owners = len(self._owners[proposal.number])
+            claim = f"take {proposal.number} {owners - 1}"
+            if self._append("take", {"ask": proposal.number}, claim) is None:
                 break
-            self._owners[proposal.number], self._takeovers[proposal.number] = self.worker, taken + 1
-            if taken + 1 >= _SUSPICIOUS:
+            if owners > 1:
                 logger.warning(
                     "%d processes ended while they evaluated %r, which is evaluated again. If it crashes its "
                     "process, run with n_jobs=1, so that it crashes a worker instead and counts as failed",
-                    taken + 1,
+                    owners,
                     proposal.leaf,
                 )
             return proposal
@@ -230,17 +359,26 @@ class RunLog(Log):
 
     def _lost(self) -> list[Proposal]:
         """Pending proposals whose processes have ended."""
-        return [one for one in self._search.pending if not self._is_alive(self._owners.get(one.number, ""))]
+        return [one for one in self._search.pending if not self._is_alive(self._owner(one))]
 
     def is_elsewhere(self, proposal: Proposal) -> bool:
-        owner = self._owners.get(proposal.number, "")
+        owner = self._owner(proposal)
         return owner != self.worker and self._is_alive(owner)
+
+    def _owner(self, proposal: Proposal) -> str:
+        """The process that evaluates a proposal: this one, if the log says nothing yet."""
+        return (self._owners[proposal.number] or [self.worker])[-1]
 
     def _is_alive(self, worker: str) -> bool:
         if worker not in self._at_work or time.monotonic() - self._looked > _LOOK:  # it may be new
             self._at_work = at_work(self.database, self.name, self._lost_after) | {self.worker}
             self._looked = time.monotonic()
         return worker in self._at_work
+
+
+def _has_turn(kind: str, claim: str | None) -> bool:
+    """Whether a search acts on its own event in the order of the log, like every other process."""
+    return kind == "tell" or (claim is not None and claim.startswith("ask"))
 
 
 def at_work(database: Database, run: str, lost_after: float = LOST_AFTER) -> set[str]:

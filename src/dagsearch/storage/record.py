@@ -7,16 +7,16 @@
 import math
 import os
 import platform
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, cast
 
 from dagsearch._internal.checks import check, is_budget
 from dagsearch._internal.plain import to_json
 from dagsearch.errors import StorageError
 from dagsearch.results import Gaussian, Result
 from dagsearch.storage.database import Database, Event, Header
-from dagsearch.storage.encoding import moves_to, note_to_json
+from dagsearch.storage.events import moves_to, note_to_json
 
 ACTIONS = ("pause", "continue", "stop", "budget", "propose")
 """Requests that users can send to a run."""
@@ -39,26 +39,23 @@ class Observation(NamedTuple):
     predicted: Gaussian | None
 
 
-class Waiting(NamedTuple):
-    """A pending evaluation, asked for at ``since`` by a process; the rest as in :class:`Observation`."""
+class Attempt(NamedTuple):
+    """An evaluation without a reward: asked for, or failed, ``at`` a time in seconds since 1970.
 
-    leaf: Any
-    moves: list[str] | None
-    since: float
-    by: str | None
-
-
-class Failure(NamedTuple):
-    """An evaluation that failed ``at`` some time in seconds since 1970; ``text`` says why.
-
-    ``step`` is the number of rewards at that time, this one included if the failure counts as a reward.
+    ``by`` is its process. Of a failure, ``text`` says why, and ``step`` is the number of rewards until then,
+    its own included if it counts as a reward.
     """
 
     leaf: Any
     moves: list[str] | None
     at: float | None
-    text: str
-    step: int
+    by: str | None = None
+    text: str = ""
+    step: int = 0
+
+
+# What is pending if the log does not say.
+_UNKNOWN = Attempt(None, None, None)
 
 
 class Request(NamedTuple):
@@ -97,29 +94,28 @@ class Steering:
 
     def steer(self, event: Event, spent: float) -> None:
         """Take an event; ``spent`` is the cost of the evaluations so far."""
-        body, asked = event.body, self.requests.get(event.body.get("request", 0))
-        if event.kind == "run":
-            if body["budget"] != self._script:
-                self.budget = self._script = body["budget"]
-            self.last_run = event.number
-        elif event.kind == "request":
-            self._take(event, body["action"], body["value"], spent)
-        elif event.kind in ("answer", "ask") and asked is not None:
-            refused = body.get("refused")
-            answer = "done" if refused is None else refused
-            self.requests[body["request"]] = asked._replace(answer=answer, refused=refused is not None)
-
-    def _take(self, event: Event, action: str, value: Any, spent: float) -> None:
-        answer, refused = None if action == "propose" else "done", False
-        if action in ("pause", "continue"):
-            self.paused = action == "pause"
-        elif action == "stop":
-            self.last_stop = event.number
-        elif action == "budget" and value < spent:
-            answer, refused = f"{spent} evaluations are done already", True
-        elif action == "budget":
-            self.budget = value
-        self.requests[event.number] = Request(event.time, action, value, answer, refused)
+        body = event.body
+        match event.kind:
+            case "run":
+                if body["budget"] != self._script:
+                    self.budget = self._script = body["budget"]
+                self.last_run = event.number
+            case "request":
+                action, value, refused = body["action"], body["value"], False
+                answer = None if action == "propose" else "done"
+                if action in ("pause", "continue"):
+                    self.paused = action == "pause"
+                elif action == "stop":
+                    self.last_stop = event.number
+                elif action == "budget" and value < spent:
+                    answer, refused = f"{spent} evaluations are done already", True
+                elif action == "budget":
+                    self.budget = value
+                self.requests[event.number] = Request(event.time, action, value, answer, refused)
+            case "answer" | "ask" if (asked := self.requests.get(body.get("request", 0))) is not None:
+                refusal = body.get("refused")
+                done = asked._replace(answer=refusal or "done", refused=refusal is not None)
+                self.requests[body["request"]] = done
 
 
 def send_request(database: Database, run: str, action: Any, value: Any = None) -> int:
@@ -134,9 +130,8 @@ def send_request(database: Database, run: str, action: Any, value: Any = None) -
     check(action != "budget" or is_budget(value), "the budget", whole, value)
     check(action != "propose" or value is not None, "value", "a leaf", value)
     body = {"action": action, "value": value if action in ("budget", "propose") else None}
-    number = database.append(run, f"{platform.node()} {os.getpid()} page", "request", body)
-    assert number is not None, "a request claims nothing"
-    return number
+    worker = f"{platform.node()} {os.getpid()} page"
+    return cast(int, database.append(run, worker, "request", body))  # it claims nothing
 
 
 class Record(Steering):
@@ -175,18 +170,22 @@ class Record(Steering):
     """The first note of a feature selection, which says whose scores these are; empty in other searches."""
     _noisy = False  # whether the best leaf is not the one with the largest reward
 
-    def __init__(self) -> None:
+    def __init__(self, header: Header | None = None) -> None:
         super().__init__()
         self.told: list[Observation] = []
-        self.pending: dict[int, Waiting] = {}
+        self.pending: dict[int, Attempt] = {}
         """Evaluations that have not ended, by the number of the event that asked for them."""
-        self.failures: list[Failure] = []
+        self.failures: list[Attempt] = []
+        if header is not None:
+            leaves, self.begun, self.version = header.settings["leaves"], header.created, header.version
+            self.problem, self.made_by = header.problem["type"], header.settings["made_by"]
+            self.form, self.minimized, self.labels = leaves["form"], leaves["minimize"], leaves["labels"]
+            self.game, self.steps = leaves["game"], leaves["steps"]
 
     @classmethod
     def of(cls, database: Database, header: Header) -> Self:
         """The state after all events of a run."""
-        record = cls()
-        record.begin(header)
+        record = cls(header)
         record.add(database.events(header.name))
         return record
 
@@ -218,12 +217,6 @@ class Record(Steering):
     def selection(self) -> bool:
         """Whether features are selected."""
         return bool(self.about)
-
-    @property
-    def request(self) -> Mapping[str, Any]:
-        """The options of ``dagsearch select``; empty if another program began the run."""
-        asked = self.about.get("select")
-        return asked if isinstance(asked, Mapping) else {}
 
     @property
     def stopping(self) -> bool:
@@ -270,66 +263,50 @@ class Record(Steering):
 
     def _add(self, event: Event) -> None:
         self.steer(event, self.spent)
-        take: Callable[[Event], None] | None = getattr(self, f"_on_{event.kind}", None)
-        if take is not None:
-            take(event)
-        if not self.about and (note := event.note).keys() >= _ABOUT:
+        body, note, failure = event.body, event.note, event.note.get("failure")
+        match event.kind:
+            case "ask":
+                asked = Attempt(body.get("leaf"), body.get("moves"), event.time, event.worker)
+                self.pending[event.number] = asked
+                self.settled = False
+                self.recommend(body.get("best"))
+                if (value := body.get("value")) is not None:
+                    self.value = Gaussian(*value)
+            case "take" if body["ask"] in self.pending:
+                asked = self.pending[body["ask"]]
+                self.pending[body["ask"]] = asked._replace(at=event.time, by=event.worker)
+            case "tell":
+                asked = self.pending.pop(body["ask"], _UNKNOWN)
+                leaf, reward = body["leaf"], body["reward"]
+                if reward is None and self.steps:
+                    self.without_reward += 1
+                else:
+                    moves = asked.moves if asked.leaf == leaf else None
+                    predicted = None if body["predicted"] is None else Gaussian(*body["predicted"])
+                    self.add_told(Observation(leaf, moves, reward, body["seconds"], predicted))
+                    self.known += body.get("known", False)
+                    if failure:  # one with a reward
+                        step = len(self.told)
+                        self.failures.append(Attempt(leaf, moves, event.time, None, str(failure), step))
+            case "forget":
+                asked = self.pending.pop(body["ask"], _UNKNOWN)
+                if failure:
+                    step = max(1, len(self.told))
+                    self.failures.append(asked._replace(at=event.time, text=str(failure), step=step))
+                    self.lost += 1
+            case "untell":
+                kept = [one for one in self.told if one.leaf != body["leaf"]]
+                self.told, self.best, self.best_reward = [], None, None
+                for one in kept:
+                    self.add_told(one)
+            case "settle":
+                self.settled = True
+            case "run":
+                self.stopped, self.settled = None, False
+            case "end":
+                self.stopped = str(body["stopped"])
+                self.recommend(body.get("best"))
+        if not self.about and note.keys() >= _ABOUT:
             self.about, self.labels, self.largest = note, note["features"], note.get("largest", math.inf)
         self.last = event.time
         self.events += 1
-
-    def begin(self, header: Header) -> None:
-        """Take the header of a run."""
-        leaves, self.begun, self.version = header.settings["leaves"], header.created, header.version
-        self.problem, self.made_by = header.problem["type"], header.settings["made_by"]
-        self.form, self.minimized, self.labels = leaves["form"], leaves["minimize"], leaves["labels"]
-        self.game, self.steps = leaves["game"], leaves["steps"]
-
-    def _on_ask(self, event: Event) -> None:
-        leaf, moves = event.body.get("leaf"), event.body.get("moves")
-        self.pending[event.number] = Waiting(leaf, moves, event.time, event.worker)
-        self.settled = False
-        self.recommend(event.body.get("best"))
-        if (value := event.body.get("value")) is not None:
-            self.value = Gaussian(*value)
-
-    def _on_take(self, event: Event) -> None:
-        if (asked := self.pending.get(event.body["ask"])) is not None:
-            self.pending[event.body["ask"]] = asked._replace(since=event.time, by=event.worker)
-
-    def _on_tell(self, event: Event) -> None:
-        body = event.body
-        asked = self.pending.pop(body["ask"], None)
-        if body["reward"] is None and self.steps:
-            self.without_reward += 1
-            return
-        leaf, moves = body["leaf"], asked.moves if asked is not None and asked.leaf == body["leaf"] else None
-        if event.note.get("failure"):  # a failure with a reward
-            text = str(event.note["failure"])
-            self.failures.append(Failure(leaf, moves, event.time, text, len(self.told) + 1))
-        self.known += body.get("known", False)
-        predicted = None if body["predicted"] is None else Gaussian(*body["predicted"])
-        self.add_told(Observation(leaf, moves, body["reward"], body["seconds"], predicted))
-
-    def _on_forget(self, event: Event) -> None:
-        dropped = self.pending.pop(event.body["ask"], None)
-        if failure := event.note.get("failure"):
-            leaf, moves = (None, None) if dropped is None else dropped[:2]
-            self.failures.append(Failure(leaf, moves, event.time, str(failure), max(1, len(self.told))))
-            self.lost += 1
-
-    def _on_untell(self, event: Event) -> None:
-        kept = [one for one in self.told if one.leaf != event.body["leaf"]]
-        self.told, self.best, self.best_reward = [], None, None
-        for one in kept:
-            self.add_told(one)
-
-    def _on_settle(self, event: Event) -> None:
-        self.settled = True
-
-    def _on_run(self, event: Event) -> None:
-        self.stopped, self.settled = None, False
-
-    def _on_end(self, event: Event) -> None:
-        self.stopped = str(event.body["stopped"])
-        self.recommend(event.body.get("best"))
