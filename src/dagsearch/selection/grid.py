@@ -334,6 +334,10 @@ class DAGSearchCV(BaseSearchCV):  # type: ignore[misc]
         finally:
             del self._data, self._run
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What the workers of ``n_jobs`` get: not the run, which cannot be sent, nor the data once more."""
+        return {name: one for name, one in super().__getstate__().items() if name not in ("_data", "_run")}
+
     def _run_search(self, evaluate_candidates: Callable[..., Any]) -> None:
         """Score the candidates that a search of the grid asks for."""
         grid = ParameterGrid(self.param_grid)
