@@ -1,11 +1,12 @@
 """Importances of the parts of leaves, from the evaluations of a search."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import TypeAlias
 
 import numpy as np
 
+from dagsearch._internal.typing import BoolArray
 from dagsearch.report.importance import Importance, importances
 from dagsearch.report.parts import Part, Shown
 
@@ -21,20 +22,20 @@ Effect: TypeAlias = tuple[Part, Importance, int]
 
 def effects_of(told: Sequence[Shown]) -> list[Effect]:
     """The effects of all parts that some leaves have and others lack, the largest first."""
-    counts = Counter(part for one in told for part in set(one.parts))
+    counts = Counter(part for one in told for part in dict.fromkeys(one.parts))
     parts = [part for part, seen in counts.most_common() if seen < len(told)][:_PARTS]
     if len(told) < _FEWEST or not parts:
         return []
     rewards = np.array([one.reward for one in told])
     leaders = [told[place] for place in np.argsort(-rewards, kind="stable")[:_LEADERS]]
     fixed = len({len(one.parts) for one in told}) == 1
-    others = [leaf for one in leaders for leaf in _neighbours(set(one.parts), parts, fixed)][:_NEIGHBOURS]
+    others = [leaf for one in leaders for leaf in _neighbours(one.parts, parts, fixed)][:_NEIGHBOURS]
     found = importances(_has([one.parts for one in told], parts), rewards, _has(others, parts))
     effects = [(part, one, counts[part]) for part, one in zip(parts, found, strict=True)]
     return sorted(effects, key=lambda effect: (-effect[1].worth, -effect[1].probability))
 
 
-def _has(leaves: Sequence[Sequence[Part] | set[Part]], parts: Sequence[Part]) -> np.ndarray:
+def _has(leaves: Sequence[Iterable[Part]], parts: Sequence[Part]) -> BoolArray:
     column = {part: place for place, part in enumerate(parts)}
     has = np.zeros((len(leaves), len(parts)), dtype=bool)
     for row, leaf in enumerate(leaves):
@@ -42,20 +43,20 @@ def _has(leaves: Sequence[Sequence[Part] | set[Part]], parts: Sequence[Part]) ->
     return has
 
 
-def _neighbours(leaf: set[Part], parts: Sequence[Part], fixed: bool) -> Iterator[set[Part]]:
+def _neighbours(leaf: Collection[Part], parts: Sequence[Part], fixed: bool) -> Iterator[set[Part]]:
     """Leaves with one other option, in an order with two places exchanged, in a set with one other item."""
-    at = {part.place: part for part in leaf}
+    own, at = set(leaf), {part.place: part for part in leaf}
     values = {part.value: part for part in leaf}
     is_order = fixed and len(values) == len(leaf) and all(part.value in values for part in parts)
     for part in parts:
-        if part in leaf or (part.place and part.place not in at):
+        if part in own or (part.place and part.place not in at):
             continue
         if not part.place:  # an item of a set
-            yield from ([leaf - {old} | {part} for old in leaf] if fixed else [leaf | {part}])
+            yield from ([own - {old} | {part} for old in leaf] if fixed else [own | {part}])
         elif is_order:
             old, source = at[part.place], values[part.value]
-            yield leaf - {old, source} | {part, Part(source.place, old.value)}
+            yield own - {old, source} | {part, Part(source.place, old.value)}
         else:
-            yield leaf - {at[part.place]} | {part}
+            yield own - {at[part.place]} | {part}
     if not fixed and "" in at:
-        yield from (leaf - {old} for old in leaf)
+        yield from (own - {old} for old in leaf)
