@@ -98,10 +98,15 @@ class SelectionRun(BatchRun[Scored]):
             self._repeated[first] = Repeated(*found)
 
     def to_note(self, found: Scored) -> dict[str, Any]:
-        return found.note()
+        scores = None if found.failure else found.scores.tolist()
+        times = {"score_time": found.seconds, "seconds": found.told}
+        return {"columns": found.columns, "scores": scores, "failure": found.failure, **times}
 
     def from_note(self, note: Mapping[str, Any]) -> Scored | None:
-        return Scored.of(note, self.folds) if "columns" in note else None
+        if "columns" not in note:
+            return None
+        scores = np.full(self.folds, np.nan) if note["scores"] is None else np.array(note["scores"])
+        return Scored(tuple(note["columns"]), scores, note["score_time"], note["failure"], note["seconds"])
 
     # Scoring --------------------------------------------------------------------------------------------
 
