@@ -10,13 +10,14 @@ from typing import Any
 
 from dagsearch.errors import StorageError
 from dagsearch.report.html import content_json, html_page, snippet
-from dagsearch.report.runs import runs_in, short_names
 from dagsearch.report.view import RunView
 from dagsearch.results import Result
 from dagsearch.storage.database import Database, Header, database_of
 from dagsearch.storage.log import at_work
 from dagsearch.storage.record import Record, send_request
 
+# The default name of a run.
+_UNNAMED = "run"
 # Least time between updates of the page, in seconds, and the share of a core that showing them may take.
 _LEAST, _SHARE = 1.0, 0.02
 
@@ -187,7 +188,11 @@ class Watched:
 
     def _follow(self, place: int, database: Database) -> None:
         """Read what is new in a database; a run that was replaced by another is read from its beginning."""
-        for header in runs_in(database, self._name):
+        headers = [one for one in database.runs() if self._name in (None, one.name)]
+        if not headers:
+            named = "" if self._name is None else f" named {self._name!r}"
+            raise StorageError(f"{database.where} has no run{named}")
+        for header in headers:
             known = self._runs.get((place, header.name))
             if known is None or known.header != header:
                 known = _Run(self._storages[place], database.where, header)
@@ -196,7 +201,8 @@ class Watched:
 
     def _views(self) -> list[dict[str, Any]]:
         now, runs = self._clock(), list(self._runs.values())
-        names = short_names([(run.where, run.header.name) for run in runs])
-        for run, name in zip(runs, names, strict=True):
-            run.viewed.name = name
+        several = len({run.where for run in runs}) > 1
+        for run in runs:  # with the file's folders if databases differ
+            file, name = run.where if several else Path(run.where).name, run.header.name
+            run.viewed.name = file if name == _UNNAMED else f"{file}: {name}"
         return [{**run.viewed.view(now, run.running), "problem_text": run.trouble} for run in runs]

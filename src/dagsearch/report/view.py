@@ -11,10 +11,8 @@ from dagsearch._internal.texts import shown
 from dagsearch.data import accuracy
 from dagsearch.forecasts import FARTHEST, forecast, progress_of
 from dagsearch.report.effects import Effect, effects_of
-from dagsearch.report.parts import Shown, leaf_parts, leaf_text, leaf_texts, parts_of, text_of
+from dagsearch.report.parts import Shown, leaf_parts, leaf_text, leaf_texts, parts_of, text_of, worker_name
 from dagsearch.report.paths import path_to
-from dagsearch.report.runs import worker_name
-from dagsearch.report.words import counted, number, percent
 from dagsearch.storage.record import Record, Request
 
 # Largest numbers of evaluations, effects, pending evaluations, failures and requests that are shown.
@@ -72,7 +70,7 @@ class RunView:
         """
         record = self.record
         told = [Shown(parts_of(one, record), *one[2:]) for one in record.told]
-        head = headline(record, told, running)
+        head, known = headline(record, told, running), accuracy(told)
         effects = [] if record.game else self._effects_now(told, running)
         way = [] if record.best is None or record.game else told[record.best].parts
         ordered = bool(way) and bool(way[0].place)
@@ -94,7 +92,7 @@ class RunView:
             "seconds": told[-1].seconds if told else 0.0,
             "history": _points(record, told),
             "failed": sorted({one.step for one in record.failures[-_POINTS:]}),
-            "calibration": _calibration(told),
+            "calibration": known and {"count": known.rewards, "covered": known.coverage, "r2": known.r2},
             "effects": [
                 {"label": str(part), **importance._asdict(), "count": count, "chosen": part in way}
                 for part, importance, count in effects[:_EFFECTS]
@@ -114,7 +112,7 @@ class RunView:
 
 def headline(record: Record, told: Sequence[Shown], running: bool) -> dict[str, Any]:
     """The sentence, the tiles below it, the best leaf and the forecast."""
-    sign, noisy = -1.0 if record.minimized else 1.0, is_noisy(record)
+    sign, noisy = -1.0 if record.minimized else 1.0, _is_noisy(record)
     left = None if record.budget is None else max(0, record.budget - record.spent)
     state = _state(record, running, left)
     left = 0 if left and state == "ended" else left
@@ -258,15 +256,28 @@ def _forecast(record: Record, told: Sequence[Shown], left: int | None) -> list[d
     return points
 
 
-def _calibration(told: Sequence[Shown]) -> dict[str, Any] | None:
-    """Calibration on the second half of the rewards; ``None`` with too few predictions."""
-    found = accuracy(told)
-    return None if found is None else {"count": found.rewards, "covered": found.coverage, "r2": found.r2}
-
-
-def is_noisy(record: Record) -> bool:
+def _is_noisy(record: Record) -> bool:
     """Whether the best leaf is chosen by its mean rather than by the largest reward."""
     if record.best is None or record.game:
         return False
     best = record.told[record.best].reward
     return record.best_reward != best or any(one.reward > best for one in record.told)
+
+
+def number(value: float | None) -> str:
+    """A number with four significant digits, or all digits before the point."""
+    if value is None:
+        return "unknown"
+    return (f"{value:,.0f}" if 1e4 <= abs(value) < 1e12 else f"{value:.4g}").replace("-", "−")
+
+
+def percent(share: float) -> str:
+    """A probability in words."""
+    if share < 0.01:
+        return "less than 1 %"
+    return "more than 99 %" if share > 0.99 else f"{100.0 * share:.0f} %"
+
+
+def counted(count: int, what: str) -> str:
+    """Such as ``"1 evaluation"`` or ``"20 evaluations"``."""
+    return f"{count:,} {what}{'' if count == 1 else 's'}"

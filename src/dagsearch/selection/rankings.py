@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 from sklearn.feature_selection import f_classif, f_regression
+from sklearn.utils import _safe_indexing
 
 from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.problems.subsets import Subset
@@ -50,19 +51,15 @@ def ranked(data: Any, target: Any, classification: bool) -> FloatArray | None:
 
 def numeric_table(data: Any, columns: Sequence[int]) -> FloatArray:
     """Some columns as finite numbers: gaps are the column's mean, text is the number of its value."""
-    if issparse(data):
-        dense = data.tocsc()[:, list(columns)].toarray().astype(np.float64)
-        return np.asarray(np.where(np.isfinite(dense), dense, 0.0))
-    if hasattr(data, "iloc"):
-        frame = data.iloc[:, list(columns)]
-        if not all(isinstance(kind, np.dtype) and kind.kind in "biuf" for kind in frame.dtypes):
-            return np.column_stack([numbers(frame.iloc[:, place]) for place in range(frame.shape[1])])
-        part = frame.to_numpy(dtype=np.float64)  # at once: with 30,000 columns, one by one takes a minute
-    else:
-        part = np.asarray(data)[:, list(columns)]
-    if np.issubdtype(part.dtype, np.number) and np.all(np.isfinite(part)):
-        return np.asarray(part, dtype=np.float64)
-    return np.column_stack([numbers(column) for column in part.T])
+    part = _safe_indexing(data.tocsc() if issparse(data) else data, list(columns), axis=1)
+    part = part.toarray() if issparse(part) else part
+    kinds = part.dtypes if hasattr(part, "iloc") else [part.dtype]
+    if all(isinstance(kind, np.dtype) and kind.kind in "biuf" for kind in kinds):
+        part = np.asarray(part, dtype=np.float64)  # at once: with 30,000 columns, one by one takes a minute
+        if np.isfinite(part).all():
+            return part
+    each = [column for _, column in part.items()] if hasattr(part, "iloc") else part.T
+    return np.column_stack([numbers(column) for column in each])
 
 
 def numbers(column: Any) -> FloatArray:

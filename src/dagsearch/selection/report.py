@@ -209,23 +209,21 @@ def _known(value: float) -> float | None:
 
 def _history(run: SelectionRun, features: Features) -> list[dict[str, Any]]:
     beliefs = {told.leaf: told.predicted for told in reversed(run.search.history)}
-    found, best = list[dict[str, Any]](), None
-    for step, (leaf, one) in enumerate(run.scored.items(), start=1):
-        failed, belief = one.failure is not None, beliefs.get(leaf)
-        best = best if failed else one.mean if best is None else max(best, one.mean)
-        found.append(
-            {
-                "step": step,
-                "score": None if failed else one.mean,
-                "best": best,
-                "deviation": None if failed else float(one.scores.std()),
-                "predicted": None if failed or belief is None else [belief.mean, belief.variance**0.5],
-                "features": features.texts(one.columns),
-                "seconds": one.told,
-                "failure": one.failure,
-            }
-        )
-    return found
+    best = np.fmax.accumulate([one.mean for one in run.scored.values()])
+    return [
+        {
+            "step": step,
+            "score": _known(one.mean),
+            "best": _known(best[step - 1]),
+            "deviation": _known(one.scores.std()),
+            "predicted": None if belief is None or one.failure else [belief.mean, belief.variance**0.5],
+            "features": features.texts(one.columns),
+            "seconds": one.told,
+            "failure": one.failure,
+        }
+        for step, (leaf, one) in enumerate(run.scored.items(), start=1)
+        for belief in [beliefs.get(leaf)]
+    ]
 
 
 # Words ----------------------------------------------------------------------------------------------
@@ -283,7 +281,7 @@ def headline(content: Mapping[str, Any]) -> str:
     result, data, settings = content["result"], content["data"], content["settings"]
     metric, held = metric_of(settings), result["holdout_score"] is not None
     count = f"{len(result['features'])} of {data['columns']} features"
-    score = _short(result["holdout_score"] if held else result["expected_score"])
+    score = number(result["holdout_score"] if held else result["expected_score"], 3)
     interval = result["holdout_interval"] if held else result["score_interval"]
     where = f"on {data['holdout_rows']} held-out rows" if held else "expected on new data"
     others = _others(content, "holdout_score" if held else "score")
@@ -298,7 +296,7 @@ def headline(content: Mapping[str, Any]) -> str:
         rows = data["rows"] + (data["holdout_rows"] or 0)
         return f"{first}In {rows} rows, {NOTHING}: {metric} {score} with {count} {where}{others}."
     if interval is not None:
-        score += f" ({_short(interval[0])} to {_short(interval[1])})"
+        score += f" ({number(interval[0], 3)} to {number(interval[1], 3)})"
     verb = "predicting " + repr(settings["target"]) if settings.get("target") else "the estimator"
     return f"{first}With {count}, {verb} reaches {metric} {score} {where}{others}; {_essential(content)}."
 
@@ -307,13 +305,15 @@ def _others(content: Mapping[str, Any], score: str) -> str:
     """The scores that the chosen features are compared with."""
     rows = [(words, _compared(content, name)) for name, words in ((_NONE, "no"), (_ALL, "all"))]
     found = [
-        f"{_short(row[score])} with {words} features" for words, row in rows if row and row[score] is not None
+        f"{number(row[score], 3)} with {words} features"
+        for words, row in rows
+        if row and row[score] is not None
     ]
     ranked = _compared(content, _RANKED)
     if ranked is not None and ranked[score] is not None:
-        found.append(f"{_short(ranked[score])} with the top {ranked['features']} by univariate score")
+        found.append(f"{number(ranked[score], 3)} with the top {ranked['features']} by univariate score")
     if not found and content["result"]["baseline"] is not None:
-        found = [f"{_short(content['result']['baseline'])} with no features"]
+        found = [f"{number(content['result']['baseline'], 3)} with no features"]
     return ", against " + ", ".join(found) if found else ""
 
 
@@ -340,7 +340,3 @@ def question(content: Mapping[str, Any]) -> str:
         f"{data['rows']} rows",
     ]
     return " · ".join(str(part) for part in parts if part)
-
-
-def _short(value: float) -> str:
-    return number(value, 3)

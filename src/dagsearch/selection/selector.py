@@ -20,8 +20,9 @@ from dagsearch.selection.arguments import Features, checked_scorer
 from dagsearch.selection.findings import findings_of
 from dagsearch.selection.plan import Plan, plan_of
 from dagsearch.selection.report import Comparison, Holdout, SelectionReport
-from dagsearch.selection.run import SelectionRun, has_begun
+from dagsearch.selection.run import SelectionRun
 from dagsearch.selection.scoring import Scored, undivided
+from dagsearch.storage.opening import has_begun
 
 
 class SelectionError(ValueError):
@@ -279,7 +280,7 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         given: dict[str, Any] = {"storage": self.storage, "name": self.name, "covariance": plan.covariance}
         problem = plan.problem
-        if has_begun(self.storage, self.name, plan.digest):
+        if self.storage is not None and has_begun(self.storage, self.name):
             search = Search.resume(problem=problem.problem, **given)
         else:
             search = Search.default(problem.problem, initial=default_initial(plan.budget), seed=seed, **given)
