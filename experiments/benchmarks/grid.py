@@ -14,8 +14,8 @@ import pandas as pd
 from sklearn.model_selection import ParameterGrid
 
 from dagsearch._internal.typing import FloatArray
+from dagsearch.selection.batches import identity_of
 from dagsearch.selection.grid import GridProblem
-from dagsearch.selection.identity import identity_of
 from dagsearch.sklearn import DAGSearchCV
 from experiments.benchmarks.grid_scores import fit_what_is_missing, read_halving, read_scores
 from experiments.benchmarks.grid_tasks import FOLDS, TASKS, Task

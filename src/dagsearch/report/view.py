@@ -10,9 +10,17 @@ from tqdm import tqdm
 from dagsearch._internal.texts import shown
 from dagsearch.data import accuracy
 from dagsearch.forecasts import FARTHEST, forecast, progress_of
-from dagsearch.report.effects import Effect, effects_of
-from dagsearch.report.parts import Shown, leaf_parts, leaf_text, leaf_texts, parts_of, text_of, worker_name
-from dagsearch.report.paths import path_to
+from dagsearch.report.importance import Effect, effects_of
+from dagsearch.report.parts import (
+    Part,
+    Shown,
+    leaf_parts,
+    leaf_text,
+    leaf_texts,
+    parts_of,
+    text_of,
+    worker_name,
+)
 from dagsearch.storage.record import Record, Request
 
 # Largest numbers of evaluations, effects, pending evaluations, failures and requests that are shown.
@@ -25,6 +33,8 @@ _LABELS = 2000
 _RECENT = 50
 # Numbers of further evaluations that gains are listed for, and number of points of the forecast's band.
 _AHEAD, _BAND = (1, 10, 100, 1000), 24
+# Largest number of alternatives to a decision that are shown.
+_BREADTH = 3
 # What things are called.
 _WORDS = {
     "so far": "best so far",
@@ -254,6 +264,38 @@ def _forecast(record: Record, told: Sequence[Shown], left: int | None) -> list[d
         ends = {"mean": sign * one.mean, "low": sign * one.low, "high": sign * one.high}
         points.append({"n": n, "step": done + n, "chance": one.chance, **ends})
     return points
+
+
+def path_to(told: Sequence[Shown], way: Sequence[Part], sign: float) -> list[dict[str, Any]]:
+    """Decisions one after another, each with the best alternatives after the same earlier decisions.
+
+    Parameters
+    ----------
+    told : sequence of Shown
+        The evaluations.
+    way : sequence of Part
+        The decisions, such as those of the best leaf.
+    sign : float
+        −1 if small rewards are good.
+    """
+    below, steps = list(told), []
+    for part in way:
+        rewards: dict[Part, list[float]] = {part: []}
+        for one in below:
+            instead = [other for other in one.parts if other.place == part.place and other not in way]
+            for other in [part] if part in one.parts else instead:
+                rewards.setdefault(other, []).append(one.reward)
+        first = rewards.pop(part)
+        others = sorted(rewards, key=lambda other: -max(rewards[other]))[:_BREADTH]
+        described = [_described(other, rewards[other], sign) for other in others]
+        steps.append({**_described(part, first, sign), "others": described})
+        below = [one for one in below if part in one.parts]
+    return steps
+
+
+def _described(part: Part, rewards: Sequence[float], sign: float) -> dict[str, Any]:
+    mean = sign * sum(rewards) / len(rewards)
+    return {"label": str(part), "best": sign * max(rewards), "mean": mean, "count": len(rewards)}
 
 
 def _is_noisy(record: Record) -> bool:

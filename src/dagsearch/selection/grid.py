@@ -24,8 +24,7 @@ from dagsearch._internal.texts import shown
 from dagsearch.errors import StorageError
 from dagsearch.problems.choices import Choices
 from dagsearch.search import Search
-from dagsearch.selection.batches import BatchRun
-from dagsearch.selection.identity import identity_of
+from dagsearch.selection.batches import BatchRun, identity_of
 from dagsearch.space.chosen import Chosen
 from dagsearch.storage.opening import has_begun, without_addresses
 

@@ -20,9 +20,9 @@ from dagsearch.selection.arguments import (
     subset_problem,
     validated_data,
 )
+from dagsearch.selection.batches import identity_of
 from dagsearch.selection.columns import ColumnSubsets
 from dagsearch.selection.estimate import Suggest
-from dagsearch.selection.identity import identity_of
 from dagsearch.selection.rankings import ranked, rows_that_count, suggestions
 from dagsearch.selection.scoring import SubsetScorer
 

@@ -71,14 +71,18 @@ class SelectionReport:
     def of(
         cls,
         selector: "DAGSearchSelector",
-        settings: Mapping[str, Any] | None,
-        comparisons: Sequence[Comparison],
-        holdout: Holdout | None,
-        notes: Sequence[str],
-        leaks: Sequence[str],
-        warnings: Sequence[str],
+        settings: Mapping[str, Any] | None = None,
+        comparisons: Sequence[Comparison] = (),
+        holdout: Holdout | None = None,
+        notes: Sequence[str] = (),
+        leaks: Sequence[str] = (),
+        warnings: Sequence[str] = (),
     ) -> Self:
-        """The report of a fitted selector; see :meth:`dagsearch.sklearn.DAGSearchSelector.report`."""
+        """The report of a fitted selector, with the results of other methods and a hold-out score.
+
+        By default the ``settings`` are the selector's parameters. ``notes`` say what was done to the data,
+        ``leaks`` are features that determine the target by themselves; the headline begins with them.
+        """
         from dagsearch import __version__
 
         run, features = selector._run, selector._features()
