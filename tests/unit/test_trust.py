@@ -16,6 +16,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from dagsearch.covariances import Relevance, SetKernel
 from dagsearch.problems import Subsets
+from dagsearch.selection.arguments import plan_of
 from dagsearch.selection.columns import ColumnSubsets
 from dagsearch.selection.estimate import (
     is_better,
@@ -25,7 +26,6 @@ from dagsearch.selection.estimate import (
     simpler_than,
     standard_error,
 )
-from dagsearch.selection.plan import plan_of
 from dagsearch.selection.rankings import ranked, suggestions
 from dagsearch.selection.run import SelectionRun
 from dagsearch.selection.scoring import Scored, SubsetScorer, heldout_interval, score_bounds, score_interval

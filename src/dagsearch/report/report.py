@@ -87,25 +87,12 @@ class _Run:
         """Identifies the state of the run."""
         return f"{self.header.created}.{self.viewed.record.events}.{self.running:d}.{self.trouble is None:d}"
 
-    def update(self, database: Database) -> None:
-        """Read what is new."""
-        self.running, self.trouble = bool(at_work(database, self.header.name)), None
-        self.viewed.record.add(database.events(self.header.name, self.viewed.record.events))
-
 
 class Watched:
-    """The runs behind a page; every method may be called from several threads.
+    """The runs behind a page: those with a name, or all of the databases, including later ones.
 
-    Parameters
-    ----------
-    storages : sequence of path or URL
-        The databases; each must have a run.
-    name : str, optional
-        Name of the runs; by default all runs of the databases are shown, including later ones.
-    steer : bool
-        Whether the page has buttons that steer the runs.
-    clock : callable
-        The time in seconds since 1970.
+    Each database must have a run. With ``steer`` the page has buttons that steer the runs. Every method may
+    be called from several threads.
     """
 
     def __init__(
@@ -196,7 +183,8 @@ class Watched:
             known = self._runs.get((place, header.name))
             if known is None or known.header != header:
                 known = _Run(self._storages[place], database.where, header)
-            known.update(database)
+            known.running, known.trouble = bool(at_work(database, header.name)), None
+            known.viewed.record.add(database.events(header.name, known.viewed.record.events))
             self._runs[place, header.name] = known
 
     def _views(self) -> list[dict[str, Any]]:

@@ -267,17 +267,7 @@ def _forecast(record: Record, told: Sequence[Shown], left: int | None) -> list[d
 
 
 def path_to(told: Sequence[Shown], way: Sequence[Part], sign: float) -> list[dict[str, Any]]:
-    """Decisions one after another, each with the best alternatives after the same earlier decisions.
-
-    Parameters
-    ----------
-    told : sequence of Shown
-        The evaluations.
-    way : sequence of Part
-        The decisions, such as those of the best leaf.
-    sign : float
-        −1 if small rewards are good.
-    """
+    """Decisions one after another, each with the best alternatives after the same earlier decisions."""
     below, steps = list(told), []
     for part in way:
         rewards: dict[Part, list[float]] = {part: []}

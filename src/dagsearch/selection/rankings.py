@@ -6,7 +6,7 @@ tried as well: on the twelve tables of the benchmark the choices were no better 
 """
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from scipy.sparse import issparse
 from sklearn.feature_selection import f_classif, f_regression
 from sklearn.utils import _safe_indexing
 
-from dagsearch._internal.typing import FloatArray, IntArray
+from dagsearch._internal.typing import FloatArray
 from dagsearch.problems.subsets import Subset
 from dagsearch.selection.columns import ColumnSubsets
 
@@ -22,14 +22,6 @@ from dagsearch.selection.columns import ColumnSubsets
 _BLOCK = 1000
 # Largest number of sizes that are tried.
 _MOST_SIZES = 4
-
-
-def rows_that_count(rows: int, fit_params: Mapping[str, Any]) -> IntArray:
-    """The numbers of the rows whose weight is not 0."""
-    weights = [value for name, value in fit_params.items() if name.endswith("sample_weight")]
-    if not weights or weights[0] is None:
-        return np.arange(rows)
-    return np.flatnonzero(np.asarray(weights[0]) > 0.0)
 
 
 def ranked(data: Any, target: Any, classification: bool) -> FloatArray | None:

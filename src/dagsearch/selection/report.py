@@ -149,7 +149,11 @@ class SelectionReport:
         written = [folder / name for name in ("result.json", "history.csv", "report.html")]
         written[0].write_text(json.dumps(self._content, indent=2) + "\n", encoding="utf-8")
         with written[1].open("w", encoding="utf-8", newline="") as file:
-            _write_history(file, self._content["history"])
+            columns = ["step", "score", "best", "deviation", "seconds", "failure", "features"]
+            writer = csv.DictWriter(file, columns, extrasaction="ignore")
+            writer.writeheader()
+            for entry in self._content["history"]:
+                writer.writerow({**entry, "features": json.dumps(entry["features"], ensure_ascii=False)})
         written[2].write_text(self.to_html(), encoding="utf-8")
         return written
 
@@ -159,14 +163,6 @@ class SelectionReport:
     def __repr__(self) -> str:
         found = self._content["result"]
         return f"SelectionReport({found['features']!r}, score={found['score']:.4g})"
-
-
-def _write_history(file: Any, history: Sequence[Mapping[str, Any]]) -> None:
-    columns = ["step", "score", "best", "deviation", "seconds", "failure", "features"]
-    writer = csv.DictWriter(file, columns, extrasaction="ignore")
-    writer.writeheader()
-    for entry in history:
-        writer.writerow({**entry, "features": json.dumps(entry["features"], ensure_ascii=False)})
 
 
 def _features(

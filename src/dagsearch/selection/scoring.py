@@ -115,13 +115,18 @@ class SubsetScorer:
     def baseline(self) -> float | None:
         """Mean score of predictions that use no feature; ``None`` if it is unknown."""
         found = list[float | None]()
-        weights = [value for name, value in self._fit_params.items() if name.endswith("sample_weight")]
+        weights = weights_of(self._fit_params)
         for train, test in self.splits if self._target is not None else ():
-            targets = [_safe_indexing(self._target, rows) for rows in (train, test)]
+            of_train, of_test = (_safe_indexing(self._target, rows) for rows in (train, test))
             judging = _check_method_params(self._data, params=self._score_params, indices=test)
-            of_rows = [None if one is None else _safe_indexing(one, train) for one in weights[:1]]
-            found.append(baseline_score(self._estimator, self._scorer, *targets, *of_rows, **judging))
+            heavy = None if weights is None else _safe_indexing(weights, train)
+            found.append(baseline_score(self._estimator, self._scorer, of_train, of_test, heavy, **judging))
         return float(np.mean(found)) if found and None not in found else None  # type: ignore[arg-type]
+
+
+def weights_of(fit_params: Mapping[str, Any]) -> Any:
+    """The weights of the rows among the parameters of a fit; ``None`` if there are none."""
+    return next((value for name, value in fit_params.items() if name.endswith("sample_weight")), None)
 
 
 def baseline_score(

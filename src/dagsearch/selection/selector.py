@@ -16,9 +16,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from dagsearch.methods import default_initial
 from dagsearch.search import Search
-from dagsearch.selection.arguments import Features, checked_scorer
+from dagsearch.selection.arguments import Features, Plan, checked_scorer, plan_of
 from dagsearch.selection.findings import findings_of
-from dagsearch.selection.plan import Plan, plan_of
 from dagsearch.selection.report import SelectionReport
 from dagsearch.selection.run import SelectionRun
 from dagsearch.selection.scoring import Scored, undivided
