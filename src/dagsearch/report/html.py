@@ -22,13 +22,9 @@ def html_page(views: Sequence[Mapping[str, Any]], live: Mapping[str, Any] | None
     Its content security policy allows only its own script and style, by hash. No other script can run, even
     if the name of an item contains one.
 
-    Parameters
-    ----------
-    views : sequence of mapping
-        What :meth:`dagsearch.report.view.RunView.view` returns for each search.
-    live : mapping, optional
-        What a page that is updated by its server needs: seconds between updates, ``every``; whether there are
-        buttons that ``steer``; and a ``version`` of the content. Without it the page is frozen.
+    ``views`` are what :meth:`dagsearch.report.view.RunView.view` returns for each search. ``live`` is what a
+    page needs that its server updates: seconds between updates, ``every``; whether there are buttons that
+    ``steer``; and a ``version`` of the content. Without it the page is frozen.
     """
     content = content_json(views, live)
     parts = {

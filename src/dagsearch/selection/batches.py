@@ -26,14 +26,7 @@ class BatchRun(Pool, Generic[T]):
     """Scores the leaves that a search asks for, a batch at a time.
 
     What is known of a leaf is stored as the note of its reward. So a run that is continued has it, and so
-    does another process that takes part in the run.
-
-    Parameters
-    ----------
-    search : Search
-        New, or of a stored run.
-    size : int
-        Number of leaves in a batch.
+    does another process that takes part in the run. ``size`` is the number of leaves in a batch.
     """
 
     def __init__(self, search: Search, size: int) -> None:

@@ -28,21 +28,11 @@ from dagsearch.storage.log import RunLog, at_work
 
 
 class SelectionRun(BatchRun[Scored]):
-    """A search over subsets of features, with all scores.
+    """A search over subsets of features, with all scores; the search is new, or of a stored run.
 
-    Parameters
-    ----------
-    problem : ColumnSubsets
-        The subsets to choose from.
-    search : Search
-        Search over the problem; new, or of a stored run.
-    about : mapping
-        Note that says whose scores these are, for pages about the stored run; a ``StorageError`` if they are
-        not those of its ``data``.
-    score : SubsetScorer
-        What scores the subsets; the run does not keep it, because it has the data.
-    jobs : int
-        Number of subsets to score at a time.
+    The note ``about`` says whose scores these are, for pages about the stored run; a ``StorageError`` if they
+    are not those of its ``data``. The run does not keep ``score``, because it has the data. ``jobs`` subsets
+    are scored at a time.
     """
 
     def __init__(

@@ -52,16 +52,12 @@ class Task:
     estimator: Any
     scoring: str
     """The scorer's name in scikit-learn."""
+    scorer: Any
     cv: Any
     """The splitter."""
     splits: list[Any]
     """Rows to train and to test by, for each fold: drawn once, because a splitter may have no seed."""
     notes: list[str]
-
-    @property
-    def scorer(self) -> Any:
-        """The scorer."""
-        return check_scoring(self.estimator, scoring=self.scoring)
 
     def held_out(self, columns: Sequence[int]) -> Holdout | None:
         """Number of hold-out rows and score of columns on them; ``None`` if there are none."""
@@ -150,7 +146,8 @@ def task_for(options: argparse.Namespace) -> Task:
     kept, holdout = hold_out(table, options.holdout, in_time, seed)
     cv = splitter_for(options.cv, kept, in_time, seed)
     splits = list(cv.split(kept.features, kept.target, kept.groups))
-    return Task(kept, holdout, estimator, scoring, cv, splits, notes)
+    scorer = check_scoring(estimator, scoring=scoring)
+    return Task(kept, holdout, estimator, scoring, scorer, cv, splits, notes)
 
 
 def _announce(task: Task, options: argparse.Namespace) -> None:
