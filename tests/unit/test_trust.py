@@ -313,6 +313,16 @@ def test_the_number_of_features_may_be_left_open():
     assert fitted.support_[1]
 
 
+def test_accuracy_does_not_say_that_nothing_predicts_a_rare_class():
+    rng = np.random.default_rng(0)
+    data = rng.normal(size=(400, 4))
+    rare = data[:, 0] + data[:, 1] + rng.normal(size=400) > 3.3
+    fitted = DAGSearchSelector(LogisticRegression(), n_features_to_select=2, budget=6).fit(data, rare)
+    assert fitted.report().to_dict()["result"]["signal"] is None
+    fitted.set_params(scoring="roc_auc").fit(data, rare)
+    assert fitted.report().to_dict()["result"]["signal"] is True
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("strength", [0.0, 0.35])
 def test_tables_without_signal_are_told_and_those_with_little_are_not_overstated(strength):

@@ -261,7 +261,10 @@ def _signal(content: Mapping[str, Any]) -> bool | None:
     better = is_better(
         [(score, interval[0], none) for score, interval, none in found if None not in (interval, none)]
     )
-    if content["settings"].get("scoring") == "accuracy" and (result["baseline"] or 0.0) > _MAJORITY:
+    settings = content["settings"]
+    # A classifier's own score is the accuracy.
+    counts = settings.get("task") == "classification" and settings.get("scoring", "accuracy") == "accuracy"
+    if counts and (result["baseline"] or 0.0) > _MAJORITY:
         return better or None  # most rows are of one class: accuracy can be no higher, whatever is known
     return better
 
