@@ -69,15 +69,7 @@ class RunView:
         self._effects, self._used = effects or [], 0.0 if effects is None else math.inf
 
     def view(self, now: float | None = None, running: bool = False) -> dict[str, Any]:
-        """What the page shows.
-
-        Parameters
-        ----------
-        now : float, optional
-            The time in seconds since 1970; by default that of the last event.
-        running : bool
-            Whether a process is at work on the run.
-        """
+        """What the page shows ``now``, by default at the last event; ``running`` if a process is at work."""
         record = self.record
         told = [Shown(parts_of(one, record), *one[2:]) for one in record.told]
         head, known = headline(record, told, running), accuracy(told)
