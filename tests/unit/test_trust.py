@@ -317,10 +317,10 @@ def test_accuracy_does_not_say_that_nothing_predicts_a_rare_class():
     rng = np.random.default_rng(0)
     data = rng.normal(size=(400, 4))
     rare = data[:, 0] + data[:, 1] + rng.normal(size=400) > 3.3
-    fitted = DAGSearchSelector(LogisticRegression(), n_features_to_select=2, budget=6).fit(data, rare)
-    assert fitted.report().to_dict()["result"]["signal"] is None
-    fitted.set_params(scoring="roc_auc").fit(data, rare)
-    assert fitted.report().to_dict()["result"]["signal"] is True
+    fitted = DAGSearchSelector(LogisticRegression(), n_features_to_select=2, budget=6)
+    for scoring, signal in ((None, None), ("balanced_accuracy", None), ("roc_auc", True)):
+        fitted.set_params(scoring=scoring).fit(data, rare)
+        assert fitted.report().to_dict()["result"]["signal"] is signal
 
 
 @pytest.mark.slow

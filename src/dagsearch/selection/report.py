@@ -261,11 +261,10 @@ def _signal(content: Mapping[str, Any]) -> bool | None:
     better = is_better(
         [(score, interval[0], none) for score, interval, none in found if None not in (interval, none)]
     )
-    settings = content["settings"]
-    # A classifier's own score is the accuracy.
-    counts = settings.get("task") == "classification" and settings.get("scoring", "accuracy") == "accuracy"
-    if counts and (result["baseline"] or 0.0) > _MAJORITY:
-        return better or None  # most rows are of one class: accuracy can be no higher, whatever is known
+    task, scoring = (content["settings"].get(name) for name in ("task", "scoring"))
+    by_accuracy = task == "classification" and scoring in (None, "accuracy")  # a classifier's own score
+    if scoring == "balanced_accuracy" or (by_accuracy and (result["baseline"] or 0.0) > _MAJORITY):
+        return better or None  # a model that always predicts the largest class may know more than it shows
     return better
 
 
