@@ -18,8 +18,8 @@ from sklearn.base import clone
 from sklearn.model_selection import ParameterGrid, cross_validate
 
 from dagsearch._internal.typing import BoolArray, FloatArray
+from dagsearch.selection.batches import identity_of
 from dagsearch.selection.grid import GridProblem
-from dagsearch.selection.identity import identity_of
 from dagsearch.sklearn import DAGSearchCV
 from experiments.benchmarks.grid_tasks import FOLDS, TASKS, Task
 from experiments.harness import peers

@@ -20,7 +20,7 @@ from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from dagsearch.cli.select.models import default_estimator
+from dagsearch.cli.select.task import default_estimator
 
 
 @dataclass(frozen=True)

@@ -90,6 +90,10 @@ class Session(ABC, Generic[P]):
                 raise
         return found[0] if n is None else found
 
+    def __dir__(self) -> list[str]:
+        """The public names."""
+        return [name for name in super().__dir__() if not name.startswith("_")]
+
     @property
     def spent(self) -> int:
         """Total cost of the evaluations so far, in units of the budget."""

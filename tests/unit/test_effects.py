@@ -3,7 +3,7 @@
 import pytest
 
 import dagsearch as ds
-from dagsearch.report.effects import _neighbours, effects_of
+from dagsearch.report.importance import _neighbours, effects_of
 from dagsearch.report.parts import Part, Shown, parts_of
 from dagsearch.report.view import RunView
 from dagsearch.storage.record import Observation, Record

@@ -254,6 +254,12 @@ def test_jobs_score_as_many_candidates_at_a_time_as_keep_them_busy():
     assert len(set(candidates(search))) == 11
 
 
+def test_jobs_may_be_processes():
+    with parallel_config("multiprocessing"):
+        search = DAGSearchCV(Ridge(), {"alpha": [0.1, 1.0, 10.0, 100.0]}, n_iter=3, n_jobs=2).fit(X, Y)
+    assert len(set(candidates(search))) == 3
+
+
 # Storage ---------------------------------------------------------------------------------------------
 
 

@@ -34,7 +34,9 @@ def made(names, noise=0.5, budget=40, warnings=()):
     )
     comparisons = [Comparison("all features", len(names), 1, 0.5, (0.4, 0.6), 0.5, (0.3, 0.7))]
     holdout = Holdout(20, 0.7, (0.6, 0.8))
-    return selector.fit(data, target).report(None, comparisons, holdout, warnings=warnings).to_dict()
+    return SelectionReport.of(
+        selector.fit(data, target), None, comparisons, holdout, warnings=warnings
+    ).to_dict()
 
 
 @cache

@@ -533,3 +533,9 @@ def test_a_function_that_calls_search_can_be_pickled_by_value():
     exec("import dagsearch as ds\ndef best():\n    return ds.search(problem(sum), 6).best_reward", made)
     made["problem"] = functools.partial(ds.problems.Subsets, 4, 2)
     assert pickle.loads(cloudpickle.dumps(made["best"]))() == 5.0
+
+
+def test_dir_shows_public_names_only():
+    shown = dir(ds.Search.default(ds.problems.Subsets(6, 2, reward=sum)))
+    assert {"ask", "tell", "history", "problem"} <= set(shown)
+    assert not any(name.startswith("_") for name in shown)

@@ -25,8 +25,8 @@ from dagsearch.proposers import Descent
 from dagsearch.proposers.expansions import OneChild
 from dagsearch.proposers.policies import UpperConfidence
 from dagsearch.proposers.rollouts import Greedy
+from dagsearch.selection.batches import identity_of
 from dagsearch.selection.columns import ColumnSubsets
-from dagsearch.selection.identity import identity_of
 from dagsearch.selection.scoring import fold_noise
 from dagsearch.space import Space
 

@@ -16,6 +16,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from dagsearch.covariances import Relevance, SetKernel
 from dagsearch.problems import Subsets
+from dagsearch.selection.arguments import plan_of
 from dagsearch.selection.columns import ColumnSubsets
 from dagsearch.selection.estimate import (
     is_better,
@@ -25,7 +26,6 @@ from dagsearch.selection.estimate import (
     simpler_than,
     standard_error,
 )
-from dagsearch.selection.plan import plan_of
 from dagsearch.selection.rankings import ranked, suggestions
 from dagsearch.selection.run import SelectionRun
 from dagsearch.selection.scoring import Scored, SubsetScorer, heldout_interval, score_bounds, score_interval
@@ -311,6 +311,16 @@ def test_the_number_of_features_may_be_left_open():
     fitted = selector(n_features_to_select="auto", budget=30, fixed=[1]).fit(wide, Y)
     assert max(len(features) for features in fitted.history_["features"]) == 20
     assert fitted.support_[1]
+
+
+def test_accuracy_does_not_say_that_nothing_predicts_a_rare_class():
+    rng = np.random.default_rng(0)
+    data = rng.normal(size=(400, 4))
+    rare = data[:, 0] + data[:, 1] + rng.normal(size=400) > 3.3
+    fitted = DAGSearchSelector(LogisticRegression(), n_features_to_select=2, budget=6)
+    for scoring, signal in ((None, None), ("balanced_accuracy", None), ("roc_auc", True)):
+        fitted.set_params(scoring=scoring).fit(data, rare)
+        assert fitted.report().to_dict()["result"]["signal"] is signal
 
 
 @pytest.mark.slow

@@ -19,11 +19,8 @@ Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 def add_run(parser: argparse.ArgumentParser, several: bool = False) -> None:
     """Add the arguments that name a stored run, or ``several``."""
-    about: dict[str, Any] = {"metavar": "RUN", "help": "file with the run, or postgresql://…"}
-    if several:
-        parser.add_argument("storages", nargs="+", **about)
-    else:
-        parser.add_argument("storage", **about)
+    name, nargs = ("storages", "+") if several else ("storage", None)
+    parser.add_argument(name, nargs=nargs, metavar="RUN", help="file with the run, or postgresql://…")
     add_name(parser)
 
 

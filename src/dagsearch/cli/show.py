@@ -22,8 +22,7 @@ def add_parser(commands: Commands) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Print the head of a run's page; the run may be in progress."""
-    from dagsearch.report.parts import Shown, parts_of, text_of
-    from dagsearch.report.runs import worker_name
+    from dagsearch.report.parts import Shown, parts_of, text_of, worker_name
     from dagsearch.report.view import headline
     from dagsearch.storage.log import at_work
     from dagsearch.storage.record import Record

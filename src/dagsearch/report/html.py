@@ -22,13 +22,9 @@ def html_page(views: Sequence[Mapping[str, Any]], live: Mapping[str, Any] | None
     Its content security policy allows only its own script and style, by hash. No other script can run, even
     if the name of an item contains one.
 
-    Parameters
-    ----------
-    views : sequence of mapping
-        What :meth:`dagsearch.report.view.RunView.view` returns for each search.
-    live : mapping, optional
-        What a page that is updated by its server needs: seconds between updates, ``every``; whether there are
-        buttons that ``steer``; and a ``version`` of the content. Without it the page is frozen.
+    ``views`` are what :meth:`dagsearch.report.view.RunView.view` returns for each search. ``live`` is what a
+    page needs that its server updates: seconds between updates, ``every``; whether there are buttons that
+    ``steer``; and a ``version`` of the content. Without it the page is frozen.
     """
     content = content_json(views, live)
     parts = {
@@ -48,8 +44,11 @@ def content_json(views: Sequence[Mapping[str, Any]], live: Mapping[str, Any] | N
 @cache
 def policy(live: bool) -> str:
     """The content security policy of the page; only a live one may ask its server for more."""
-    sources = [f"{tag}-src {_digest(tag)}" for tag in ("style", "script")]
-    allowed = [*sources, *(["connect-src 'self'"] if live else [])]
+    allowed = ["connect-src 'self'"] if live else []
+    for tag in ("script", "style"):
+        text = _template().partition(f"<{tag}>")[2].partition(f"</{tag}>")[0]
+        digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+        allowed.insert(0, f"{tag}-src 'sha256-{digest}'")
     return "; ".join(["default-src 'none'", *allowed, "base-uri 'none'", "form-action 'none'"])
 
 
@@ -61,12 +60,6 @@ def _template() -> str:
         for name in ("page.html", "style.css", *_SCRIPTS)
     )
     return page.replace("{{style}}", style).replace("{{script}}", "\n".join(scripts))
-
-
-def _digest(tag: str) -> str:
-    found = re.search(rf"<{tag}>(.*?)</{tag}>", _template(), re.DOTALL)
-    assert found is not None
-    return f"'sha256-{base64.b64encode(hashlib.sha256(found[1].encode()).digest()).decode()}'"
 
 
 def snippet(view: Mapping[str, Any]) -> str:

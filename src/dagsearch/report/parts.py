@@ -57,9 +57,11 @@ def leaf_parts(leaf: Any, form: str | None = None, labels: Sequence[str] | None 
         leaf, form = leaf[tag], "set" if tag == "set" else form or "sequence"
     if not isinstance(leaf, list):
         return [Part("", _text(leaf, labels))]
-    if form in (None, "choices") and leaf and all(map(_is_pair, leaf)):
-        pairs = [pair for pair in leaf if pair[:2] != [REST, 0]]
-        return [Part(_text(pair[0]), "random" if pair[0] == REST else _text(pair[1])) for pair in pairs]
+    # Names with their values, and perhaps the options.
+    pairs = all(isinstance(one, list) and len(one) in (2, 3) and isinstance(one[0], str) for one in leaf)
+    if form in (None, "choices") and leaf and pairs:
+        chosen = [pair for pair in leaf if pair[:2] != [REST, 0]]
+        return [Part(_text(pair[0]), "random" if pair[0] == REST else _text(pair[1])) for pair in chosen]
     places = [""] * len(leaf) if form == "set" else map(str, range(1, len(leaf) + 1))
     return [Part(place, _text(item, labels)) for place, item in zip(places, leaf, strict=True)]
 
@@ -82,9 +84,10 @@ def text_of(one: Observation | Attempt, record: Record) -> str:
     return leaf_text(parts_of(one, record)) if one.moves or one.leaf is not None else "unknown"
 
 
-def _is_pair(part: Any) -> bool:
-    """Whether a part is a name with its value, and perhaps the options."""
-    return isinstance(part, list) and len(part) in (2, 3) and isinstance(part[0], str)
+def worker_name(worker: str) -> str:
+    """The name of a process: its machine and its number."""
+    machine, _, process = worker.rpartition(" ")[0].rpartition(" ")
+    return f"{machine}, process {process}" if machine else worker
 
 
 def _text(value: Any, labels: Sequence[str] | None = None) -> str:

@@ -11,18 +11,9 @@ _SELDOM = 30.0
 
 
 class Progress:
-    """A bar on standard error; if it cannot be written to, nothing is shown.
+    """A bar on standard error that counts ``unit``; if it cannot be written to, nothing is shown.
 
-    Parameters
-    ----------
-    total : int
-        Number of evaluations.
-    unit : str
-        What is counted.
-    shown : bool
-        Whether anything is shown.
-    done : int
-        Number of evaluations of an earlier run.
+    ``done`` is the number of evaluations of an earlier run.
     """
 
     def __init__(self, total: int, unit: str, shown: bool, done: int = 0) -> None:

@@ -10,13 +10,14 @@ from typing import Any
 
 from dagsearch.errors import StorageError
 from dagsearch.report.html import content_json, html_page, snippet
-from dagsearch.report.runs import runs_in, short_names
 from dagsearch.report.view import RunView
 from dagsearch.results import Result
 from dagsearch.storage.database import Database, Header, database_of
 from dagsearch.storage.log import at_work
 from dagsearch.storage.record import Record, send_request
 
+# The default name of a run.
+_UNNAMED = "run"
 # Least time between updates of the page, in seconds, and the share of a core that showing them may take.
 _LEAST, _SHARE = 1.0, 0.02
 
@@ -85,25 +86,12 @@ class _Run:
         """Identifies the state of the run."""
         return f"{self.header.created}.{self.viewed.record.events}.{self.running:d}.{self.trouble is None:d}"
 
-    def update(self, database: Database) -> None:
-        """Read what is new."""
-        self.running, self.trouble = bool(at_work(database, self.header.name)), None
-        self.viewed.record.add(database.events(self.header.name, self.viewed.record.events))
-
 
 class Watched:
-    """The runs behind a page; every method may be called from several threads.
+    """The runs behind a page: those with a name, or all of the databases, including later ones.
 
-    Parameters
-    ----------
-    storages : sequence of path or URL
-        The databases; each must have a run.
-    name : str, optional
-        Name of the runs; by default all runs of the databases are shown, including later ones.
-    steer : bool
-        Whether the page has buttons that steer the runs.
-    clock : callable
-        The time in seconds since 1970.
+    Each database must have a run. With ``steer`` the page has buttons that steer the runs. Every method may
+    be called from several threads.
     """
 
     def __init__(
@@ -186,16 +174,22 @@ class Watched:
 
     def _follow(self, place: int, database: Database) -> None:
         """Read what is new in a database; a run that was replaced by another is read from its beginning."""
-        for header in runs_in(database, self._name):
+        headers = [one for one in database.runs() if self._name in (None, one.name)]
+        if not headers:
+            named = "" if self._name is None else f" named {self._name!r}"
+            raise StorageError(f"{database.where} has no run{named}")
+        for header in headers:
             known = self._runs.get((place, header.name))
             if known is None or known.header != header:
                 known = _Run(self._storages[place], database.where, header)
-            known.update(database)
+            known.running, known.trouble = bool(at_work(database, header.name)), None
+            known.viewed.record.add(database.events(header.name, known.viewed.record.events))
             self._runs[place, header.name] = known
 
     def _views(self) -> list[dict[str, Any]]:
         now, runs = self._clock(), list(self._runs.values())
-        names = short_names([(run.where, run.header.name) for run in runs])
-        for run, name in zip(runs, names, strict=True):
-            run.viewed.name = name
+        several = len({run.where for run in runs}) > 1
+        for run in runs:  # with the file's folders if databases differ
+            file, name = run.where if several else Path(run.where).name, run.header.name
+            run.viewed.name = file if name == _UNNAMED else f"{file}: {name}"
         return [{**run.viewed.view(now, run.running), "problem_text": run.trouble} for run in runs]

@@ -50,16 +50,9 @@ class _OwnOrigin:
 
 
 def make_app(watched: Watched, token: str, steer: bool) -> Starlette:
-    """The application that serves the page.
+    """The application that serves the page; the ``token`` is the first part of every path.
 
-    Parameters
-    ----------
-    watched : Watched
-        What the page shows.
-    token : str
-        The first part of every path.
-    steer : bool
-        Whether requests to steer are taken; otherwise nothing is ever written.
+    Requests to steer are taken only with ``steer``; otherwise nothing is ever written.
     """
 
     async def page(_: Request) -> Response:
@@ -97,18 +90,9 @@ def _refused(status: int, reason: str, **headers: str) -> Response:
 
 
 def serve(watched: Watched, port: int, steer: bool, announce: Callable[[str], None]) -> None:
-    """Serve the page until Ctrl-C.
+    """Serve the page until Ctrl-C, at any free port if ``port`` is 0.
 
-    Parameters
-    ----------
-    watched : Watched
-        What the page shows.
-    port : int
-        The port; 0 for any that is free.
-    steer : bool
-        Whether requests to steer are taken.
-    announce : callable
-        Called with the address of the page once the server can be reached.
+    ``announce`` is called with the address of the page once the server can be reached.
     """
     token = secrets.token_urlsafe(24)
     config = Config(

@@ -10,11 +10,17 @@ from tqdm import tqdm
 from dagsearch._internal.texts import shown
 from dagsearch.data import accuracy
 from dagsearch.forecasts import FARTHEST, forecast, progress_of
-from dagsearch.report.effects import Effect, effects_of
-from dagsearch.report.parts import Shown, leaf_parts, leaf_text, leaf_texts, parts_of, text_of
-from dagsearch.report.paths import path_to
-from dagsearch.report.runs import worker_name
-from dagsearch.report.words import counted, number, percent
+from dagsearch.report.importance import Effect, effects_of
+from dagsearch.report.parts import (
+    Part,
+    Shown,
+    leaf_parts,
+    leaf_text,
+    leaf_texts,
+    parts_of,
+    text_of,
+    worker_name,
+)
 from dagsearch.storage.record import Record, Request
 
 # Largest numbers of evaluations, effects, pending evaluations, failures and requests that are shown.
@@ -27,6 +33,8 @@ _LABELS = 2000
 _RECENT = 50
 # Numbers of further evaluations that gains are listed for, and number of points of the forecast's band.
 _AHEAD, _BAND = (1, 10, 100, 1000), 24
+# Largest number of alternatives to a decision that are shown.
+_BREADTH = 3
 # What things are called.
 _WORDS = {
     "so far": "best so far",
@@ -61,18 +69,10 @@ class RunView:
         self._effects, self._used = effects or [], 0.0 if effects is None else math.inf
 
     def view(self, now: float | None = None, running: bool = False) -> dict[str, Any]:
-        """What the page shows.
-
-        Parameters
-        ----------
-        now : float, optional
-            The time in seconds since 1970; by default that of the last event.
-        running : bool
-            Whether a process is at work on the run.
-        """
+        """What the page shows ``now``, by default at the last event; ``running`` if a process is at work."""
         record = self.record
         told = [Shown(parts_of(one, record), *one[2:]) for one in record.told]
-        head = headline(record, told, running)
+        head, known = headline(record, told, running), accuracy(told)
         effects = [] if record.game else self._effects_now(told, running)
         way = [] if record.best is None or record.game else told[record.best].parts
         ordered = bool(way) and bool(way[0].place)
@@ -94,7 +94,7 @@ class RunView:
             "seconds": told[-1].seconds if told else 0.0,
             "history": _points(record, told),
             "failed": sorted({one.step for one in record.failures[-_POINTS:]}),
-            "calibration": _calibration(told),
+            "calibration": known and {"count": known.rewards, "covered": known.coverage, "r2": known.r2},
             "effects": [
                 {"label": str(part), **importance._asdict(), "count": count, "chosen": part in way}
                 for part, importance, count in effects[:_EFFECTS]
@@ -114,7 +114,7 @@ class RunView:
 
 def headline(record: Record, told: Sequence[Shown], running: bool) -> dict[str, Any]:
     """The sentence, the tiles below it, the best leaf and the forecast."""
-    sign, noisy = -1.0 if record.minimized else 1.0, is_noisy(record)
+    sign, noisy = -1.0 if record.minimized else 1.0, _is_noisy(record)
     left = None if record.budget is None else max(0, record.budget - record.spent)
     state = _state(record, running, left)
     left = 0 if left and state == "ended" else left
@@ -259,15 +259,50 @@ def _forecast(record: Record, told: Sequence[Shown], left: int | None) -> list[d
     return points
 
 
-def _calibration(told: Sequence[Shown]) -> dict[str, Any] | None:
-    """Calibration on the second half of the rewards; ``None`` with too few predictions."""
-    found = accuracy(told)
-    return None if found is None else {"count": found.rewards, "covered": found.coverage, "r2": found.r2}
+def path_to(told: Sequence[Shown], way: Sequence[Part], sign: float) -> list[dict[str, Any]]:
+    """Decisions one after another, each with the best alternatives after the same earlier decisions."""
+    below, steps = list(told), []
+    for part in way:
+        rewards: dict[Part, list[float]] = {part: []}
+        for one in below:
+            instead = [other for other in one.parts if other.place == part.place and other not in way]
+            for other in [part] if part in one.parts else instead:
+                rewards.setdefault(other, []).append(one.reward)
+        first = rewards.pop(part)
+        others = sorted(rewards, key=lambda other: -max(rewards[other]))[:_BREADTH]
+        described = [_described(other, rewards[other], sign) for other in others]
+        steps.append({**_described(part, first, sign), "others": described})
+        below = [one for one in below if part in one.parts]
+    return steps
 
 
-def is_noisy(record: Record) -> bool:
+def _described(part: Part, rewards: Sequence[float], sign: float) -> dict[str, Any]:
+    mean = sign * sum(rewards) / len(rewards)
+    return {"label": str(part), "best": sign * max(rewards), "mean": mean, "count": len(rewards)}
+
+
+def _is_noisy(record: Record) -> bool:
     """Whether the best leaf is chosen by its mean rather than by the largest reward."""
     if record.best is None or record.game:
         return False
     best = record.told[record.best].reward
     return record.best_reward != best or any(one.reward > best for one in record.told)
+
+
+def number(value: float | None) -> str:
+    """A number with four significant digits, or all digits before the point."""
+    if value is None:
+        return "unknown"
+    return (f"{value:,.0f}" if 1e4 <= abs(value) < 1e12 else f"{value:.4g}").replace("-", "−")
+
+
+def percent(share: float) -> str:
+    """A probability in words."""
+    if share < 0.01:
+        return "less than 1 %"
+    return "more than 99 %" if share > 0.99 else f"{100.0 * share:.0f} %"
+
+
+def counted(count: int, what: str) -> str:
+    """Such as ``"1 evaluation"`` or ``"20 evaluations"``."""
+    return f"{count:,} {what}{'' if count == 1 else 's'}"

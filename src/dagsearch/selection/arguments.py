@@ -1,4 +1,4 @@
-"""The arguments of the selector and of ``fit``: their meaning and their checks."""
+"""The arguments of the selector and of ``fit``, checked, and what one look at the table suggests."""
 
 import warnings
 from collections import Counter
@@ -7,11 +7,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from inspect import signature
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn import get_config
-from sklearn.base import is_classifier
+from sklearn.base import clone, is_classifier
 from sklearn.metrics import check_scoring, get_scorer_names
 from sklearn.model_selection import check_cv
 from sklearn.pipeline import Pipeline
@@ -20,11 +20,18 @@ from sklearn.utils.metadata_routing import process_routing
 from sklearn.utils.validation import validate_data
 
 from dagsearch._internal.hints import did_you_mean
-from dagsearch._internal.typing import FloatArray
+from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.covariances import Covariance, Relevance, SetKernel, correlation
+from dagsearch.problems.subsets import Subset
+from dagsearch.run.runner import checked_budget
+from dagsearch.selection.batches import identity_of
 from dagsearch.selection.columns import ColumnSubsets
-from dagsearch.selection.rankings import numeric_table
+from dagsearch.selection.estimate import Suggest
+from dagsearch.selection.rankings import numeric_table, ranked, suggestions
+from dagsearch.selection.scoring import SubsetScorer, weights_of
 
+# Largest part of the budget for first subsets.
+_PART = 0.3
 # With more features, only the most relevant ones are searched: a belief about each would be worth little.
 MOST_CANDIDATES = 1000
 # Largest number of features that "auto" considers.
@@ -188,15 +195,6 @@ def validated_data(selector: Any, data: Any, target: Any) -> tuple[Any, Any]:
     return data, target
 
 
-def fold_splits(cv: Any, estimator: Any, data: Any, target: Any, params: Mapping[str, Any]) -> list[Any]:
-    """Row numbers for training and for testing, for every fold."""
-    splitter = check_cv(cv, target, classifier=is_classifier(estimator))
-    splits = list(splitter.split(data, target, **params))
-    if not splits:
-        raise ValueError("cv gave no folds; an iterator can be used only once: give a list instead")
-    return splits
-
-
 def checked_scorer(estimator: Any, scoring: Any) -> Any:
     """The scorer that the argument ``scoring`` stands for."""
     if isinstance(scoring, (list, tuple, set, dict)):
@@ -248,3 +246,64 @@ def weight_params(estimator: Any, scorer: Any, weights: Any) -> tuple[dict[str, 
     else:
         accepts = "sample_weight" in signature(getattr(scorer, "_score_func", scorer)).parameters
     return {f"{prefix}sample_weight": weights}, {"sample_weight": weights} if accepts else {}
+
+
+# What fit is about to do -----------------------------------------------------------------------------
+
+
+class Plan(NamedTuple):
+    """A selection that can begin: nothing the user gave is unchecked, and nothing has been scored."""
+
+    features: Features
+    problem: ColumnSubsets
+    score: SubsetScorer
+    covariance: Covariance
+    """What is believed about subsets before any score."""
+    suggest: Suggest
+    """What a ranking by some rows would choose."""
+    first: Sequence[Subset]
+    """Subsets to begin with: what a ranking by all rows would choose."""
+    budget: int
+    """Number of subsets to score."""
+    digest: str | None
+    """What scores depend on; ``None`` without storage."""
+
+
+def plan_of(selector: Any, data: Any, target: Any, params: Mapping[str, Any]) -> Plan:
+    """Check everything that ``fit`` was given; to be called by ``fit`` itself, because it may warn."""
+    estimator, budget = selector.estimator, checked_budget(selector.budget)
+    data, target = validated_data(selector, data, target)
+    scoring = checked_scorer(estimator, selector.scoring)
+    routed = routed_metadata(selector, scoring, params)
+    splitter = check_cv(selector.cv, target, classifier=is_classifier(estimator))
+    if not (splits := list(splitter.split(data, target, **routed.splitter.split))):
+        raise ValueError("cv gave no folds; an iterator can be used only once: give a list instead")
+    fitting, judging = routed.estimator.fit, routed.scorer.score
+    features, rows = selector._features(), int(data.shape[0])
+    weights = weights_of(fitting)
+    counted = np.arange(rows) if weights is None else np.flatnonzero(np.asarray(weights) > 0.0)
+
+    def ranked_by(some: IntArray) -> FloatArray | None:
+        some = np.intersect1d(some, counted)
+        aim = None if target is None else _safe_indexing(target, some)
+        return ranked(_safe_indexing(data, some), aim, is_classifier(estimator))
+
+    def suggest(some: IntArray) -> Sequence[tuple[int, ...]] | None:
+        found = ranked_by(some)
+        return None if found is None else [problem.columns_of(leaf) for leaf in suggestions(found, problem)]
+
+    relevance = ranked_by(np.arange(rows))
+    limits = selector.n_features_to_select, selector.fixed, selector.forbidden, selector.groups
+    problem = subset_problem(features, *limits, relevance)
+    columns = sorted(problem.fixed), list(problem.choices.values())
+    depends_on = (target, fitting, columns), splits, clone(estimator, safe=False), selector.scoring
+    return Plan(
+        features,
+        problem,
+        SubsetScorer(clone(estimator), scoring, data, target, splits, fitting, judging, selector._silent),
+        subset_covariance(data, relevance, problem),
+        suggest,
+        [] if relevance is None else suggestions(relevance, problem)[: max(1, int(_PART * budget))],
+        budget,
+        None if selector.storage is None else identity_of(data, *depends_on),
+    )

@@ -6,8 +6,10 @@ from collections.abc import Generator, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any, Generic, TypeVar, cast
 
+import joblib
 import numpy as np
 
+from dagsearch.errors import StorageError
 from dagsearch.problem import Problem, State
 from dagsearch.results import Proposal
 from dagsearch.run.pools import Pool
@@ -23,14 +25,7 @@ class BatchRun(Pool, Generic[T]):
     """Scores the leaves that a search asks for, a batch at a time.
 
     What is known of a leaf is stored as the note of its reward. So a run that is continued has it, and so
-    does another process that takes part in the run.
-
-    Parameters
-    ----------
-    search : Search
-        New, or of a stored run.
-    size : int
-        Number of leaves in a batch.
+    does another process that takes part in the run. ``size`` is the number of leaves in a batch.
     """
 
     def __init__(self, search: Search, size: int) -> None:
@@ -116,3 +111,20 @@ class BatchRun(Pool, Generic[T]):
             future.set_result(one)
         self._left = self._size
         return running
+
+
+def identity_of(*things: Any) -> str:
+    """A digest of objects by what they hold; functions and classes count by their names.
+
+    Raises
+    ------
+    StorageError
+        If something cannot be pickled, and so not be told from others of its kind.
+    """
+    try:
+        return str(joblib.hash(things))
+    except Exception as error:  # of pickle, in many kinds
+        raise StorageError(
+            "storage: a part of the estimator or the scoring cannot be told from others of its kind, so a "
+            f"run might mix scores ({error}). Use functions and objects that can be pickled, or no storage"
+        ) from error

@@ -6,20 +6,11 @@ from dagsearch.problems.subsets import Subset, Subsets
 
 
 class ColumnSubsets:
-    """The subsets of columns that a selector may choose.
+    """The subsets of ``count`` columns that a selector may choose.
 
-    Parameters
-    ----------
-    count : int
-        Number of columns of the table.
-    least, most : int
-        Smallest and largest number of choices, fixed ones included. A group is one choice.
-    choices : iterable of sets of int
-        The columns of each choice that is neither fixed nor forbidden.
-    fixed : sequence of sets of int
-        The columns of each choice that belongs to all subsets.
-    allowed : int, optional
-        Number of columns that are not forbidden; by default all.
+    A choice is a column or a group. ``choices`` has the columns of each that is neither fixed nor forbidden,
+    ``fixed`` those of each that belongs to all subsets. ``least`` and ``most`` count choices, fixed ones
+    included, and ``allowed`` the columns that are not forbidden, by default all.
     """
 
     def __init__(

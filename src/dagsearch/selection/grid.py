@@ -24,8 +24,7 @@ from dagsearch._internal.texts import shown
 from dagsearch.errors import StorageError
 from dagsearch.problems.choices import Choices
 from dagsearch.search import Search
-from dagsearch.selection.batches import BatchRun
-from dagsearch.selection.identity import identity_of
+from dagsearch.selection.batches import BatchRun, identity_of
 from dagsearch.space.chosen import Chosen
 from dagsearch.storage.log import has_begun, without_addresses
 
@@ -333,6 +332,10 @@ class DAGSearchCV(BaseSearchCV):  # type: ignore[misc]
             return cast(Self, super().fit(X, y, **params))
         finally:
             del self._data, self._run
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What the workers of ``n_jobs`` get: not the run, which cannot be sent, nor the data once more."""
+        return {name: one for name, one in super().__getstate__().items() if name not in ("_data", "_run")}
 
     def _run_search(self, evaluate_candidates: Callable[..., Any]) -> None:
         """Score the candidates that a search of the grid asks for."""

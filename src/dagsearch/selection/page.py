@@ -9,6 +9,9 @@ from dagsearch.report.view import SELECTION_WORDS, RunView
 from dagsearch.results import Gaussian
 from dagsearch.storage.record import Attempt, Observation, Record
 
+# What a point of the curve takes from the history.
+_POINT = ("step", "best", "deviation", "seconds", "predicted")
+
 
 def selection_view(report: Mapping[str, Any]) -> dict[str, Any]:
     """What the page shows of a report: as of any search, and under ``"selection"`` what only this one has.
@@ -29,7 +32,11 @@ def selection_view(report: Mapping[str, Any]) -> dict[str, Any]:
     data = " → ".join(str(settings[name]) for name in ("data", "target") if settings.get(name) is not None)
     return {
         **view,
-        "history": [_point(entry) for entry in report["history"] if entry["score"] is not None],
+        "history": [  # by number of the subset: failures count, too
+            {"reward": entry["score"], "leaf": entry["features"], **{name: entry[name] for name in _POINT}}
+            for entry in report["history"]
+            if entry["score"] is not None
+        ],
         "forecast": [{**point, "step": point["step"] + result["failed"]} for point in view["forecast"]],
         "source": [part for part in ("Feature selection", data, report["question"]) if part],
         "sentence": report["headline"],
@@ -59,12 +66,6 @@ def _record(report: Mapping[str, Any]) -> Record:
         record.add_told(Observation(leaf, None, entry["score"], entry["seconds"], belief))
     record.best = next(place for place, one in enumerate(record.told) if one.leaf == result["features"])
     return record
-
-
-def _point(entry: Mapping[str, Any]) -> dict[str, Any]:
-    """A point of the curve, by number of the subset: failures count, too."""
-    names = ("step", "best", "deviation", "seconds", "predicted")
-    return {"reward": entry["score"], "leaf": entry["features"], **{name: entry[name] for name in names}}
 
 
 def _tiles(report: Mapping[str, Any]) -> list[list[str | None]]:

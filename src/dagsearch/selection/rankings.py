@@ -6,14 +6,15 @@ tried as well: on the twelve tables of the benchmark the choices were no better 
 """
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
 from sklearn.feature_selection import f_classif, f_regression
+from sklearn.utils import _safe_indexing
 
-from dagsearch._internal.typing import FloatArray, IntArray
+from dagsearch._internal.typing import FloatArray
 from dagsearch.problems.subsets import Subset
 from dagsearch.selection.columns import ColumnSubsets
 
@@ -21,14 +22,6 @@ from dagsearch.selection.columns import ColumnSubsets
 _BLOCK = 1000
 # Largest number of sizes that are tried.
 _MOST_SIZES = 4
-
-
-def rows_that_count(rows: int, fit_params: Mapping[str, Any]) -> IntArray:
-    """The numbers of the rows whose weight is not 0."""
-    weights = [value for name, value in fit_params.items() if name.endswith("sample_weight")]
-    if not weights or weights[0] is None:
-        return np.arange(rows)
-    return np.flatnonzero(np.asarray(weights[0]) > 0.0)
 
 
 def ranked(data: Any, target: Any, classification: bool) -> FloatArray | None:
@@ -50,19 +43,15 @@ def ranked(data: Any, target: Any, classification: bool) -> FloatArray | None:
 
 def numeric_table(data: Any, columns: Sequence[int]) -> FloatArray:
     """Some columns as finite numbers: gaps are the column's mean, text is the number of its value."""
-    if issparse(data):
-        dense = data.tocsc()[:, list(columns)].toarray().astype(np.float64)
-        return np.asarray(np.where(np.isfinite(dense), dense, 0.0))
-    if hasattr(data, "iloc"):
-        frame = data.iloc[:, list(columns)]
-        if not all(isinstance(kind, np.dtype) and kind.kind in "biuf" for kind in frame.dtypes):
-            return np.column_stack([numbers(frame.iloc[:, place]) for place in range(frame.shape[1])])
-        part = frame.to_numpy(dtype=np.float64)  # at once: with 30,000 columns, one by one takes a minute
-    else:
-        part = np.asarray(data)[:, list(columns)]
-    if np.issubdtype(part.dtype, np.number) and np.all(np.isfinite(part)):
-        return np.asarray(part, dtype=np.float64)
-    return np.column_stack([numbers(column) for column in part.T])
+    part = _safe_indexing(data.tocsc() if issparse(data) else data, list(columns), axis=1)
+    part = part.toarray() if issparse(part) else part
+    kinds = part.dtypes if hasattr(part, "iloc") else [part.dtype]
+    if all(isinstance(kind, np.dtype) and kind.kind in "biuf" for kind in kinds):
+        part = np.asarray(part, dtype=np.float64)  # at once: with 30,000 columns, one by one takes a minute
+        if np.isfinite(part).all():
+            return part
+    each = [column for _, column in part.items()] if hasattr(part, "iloc") else part.T
+    return np.column_stack([numbers(column) for column in each])
 
 
 def numbers(column: Any) -> FloatArray:

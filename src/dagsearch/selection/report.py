@@ -71,14 +71,18 @@ class SelectionReport:
     def of(
         cls,
         selector: "DAGSearchSelector",
-        settings: Mapping[str, Any] | None,
-        comparisons: Sequence[Comparison],
-        holdout: Holdout | None,
-        notes: Sequence[str],
-        leaks: Sequence[str],
-        warnings: Sequence[str],
+        settings: Mapping[str, Any] | None = None,
+        comparisons: Sequence[Comparison] = (),
+        holdout: Holdout | None = None,
+        notes: Sequence[str] = (),
+        leaks: Sequence[str] = (),
+        warnings: Sequence[str] = (),
     ) -> Self:
-        """The report of a fitted selector; see :meth:`dagsearch.sklearn.DAGSearchSelector.report`."""
+        """The report of a fitted selector, with the results of other methods and a hold-out score.
+
+        By default the ``settings`` are the selector's parameters. ``notes`` say what was done to the data,
+        ``leaks`` are features that determine the target by themselves; the headline begins with them.
+        """
         from dagsearch import __version__
 
         run, features = selector._run, selector._features()
@@ -145,7 +149,11 @@ class SelectionReport:
         written = [folder / name for name in ("result.json", "history.csv", "report.html")]
         written[0].write_text(json.dumps(self._content, indent=2) + "\n", encoding="utf-8")
         with written[1].open("w", encoding="utf-8", newline="") as file:
-            _write_history(file, self._content["history"])
+            columns = ["step", "score", "best", "deviation", "seconds", "failure", "features"]
+            writer = csv.DictWriter(file, columns, extrasaction="ignore")
+            writer.writeheader()
+            for entry in self._content["history"]:
+                writer.writerow({**entry, "features": json.dumps(entry["features"], ensure_ascii=False)})
         written[2].write_text(self.to_html(), encoding="utf-8")
         return written
 
@@ -155,14 +163,6 @@ class SelectionReport:
     def __repr__(self) -> str:
         found = self._content["result"]
         return f"SelectionReport({found['features']!r}, score={found['score']:.4g})"
-
-
-def _write_history(file: Any, history: Sequence[Mapping[str, Any]]) -> None:
-    columns = ["step", "score", "best", "deviation", "seconds", "failure", "features"]
-    writer = csv.DictWriter(file, columns, extrasaction="ignore")
-    writer.writeheader()
-    for entry in history:
-        writer.writerow({**entry, "features": json.dumps(entry["features"], ensure_ascii=False)})
 
 
 def _features(
@@ -209,23 +209,21 @@ def _known(value: float) -> float | None:
 
 def _history(run: SelectionRun, features: Features) -> list[dict[str, Any]]:
     beliefs = {told.leaf: told.predicted for told in reversed(run.search.history)}
-    found, best = list[dict[str, Any]](), None
-    for step, (leaf, one) in enumerate(run.scored.items(), start=1):
-        failed, belief = one.failure is not None, beliefs.get(leaf)
-        best = best if failed else one.mean if best is None else max(best, one.mean)
-        found.append(
-            {
-                "step": step,
-                "score": None if failed else one.mean,
-                "best": best,
-                "deviation": None if failed else float(one.scores.std()),
-                "predicted": None if failed or belief is None else [belief.mean, belief.variance**0.5],
-                "features": features.texts(one.columns),
-                "seconds": one.told,
-                "failure": one.failure,
-            }
-        )
-    return found
+    best = np.fmax.accumulate([one.mean for one in run.scored.values()])
+    return [
+        {
+            "step": step,
+            "score": _known(one.mean),
+            "best": _known(best[step - 1]),
+            "deviation": _known(one.scores.std()),
+            "predicted": None if belief is None or one.failure else [belief.mean, belief.variance**0.5],
+            "features": features.texts(one.columns),
+            "seconds": one.told,
+            "failure": one.failure,
+        }
+        for step, (leaf, one) in enumerate(run.scored.items(), start=1)
+        for belief in [beliefs.get(leaf)]
+    ]
 
 
 # Words ----------------------------------------------------------------------------------------------
@@ -263,8 +261,10 @@ def _signal(content: Mapping[str, Any]) -> bool | None:
     better = is_better(
         [(score, interval[0], none) for score, interval, none in found if None not in (interval, none)]
     )
-    if content["settings"].get("scoring") == "accuracy" and (result["baseline"] or 0.0) > _MAJORITY:
-        return better or None  # most rows are of one class: accuracy can be no higher, whatever is known
+    task, scoring = (content["settings"].get(name) for name in ("task", "scoring"))
+    by_accuracy = task == "classification" and scoring in (None, "accuracy")  # a classifier's own score
+    if scoring == "balanced_accuracy" or (by_accuracy and (result["baseline"] or 0.0) > _MAJORITY):
+        return better or None  # a model that always predicts the largest class may know more than it shows
     return better
 
 
@@ -283,7 +283,7 @@ def headline(content: Mapping[str, Any]) -> str:
     result, data, settings = content["result"], content["data"], content["settings"]
     metric, held = metric_of(settings), result["holdout_score"] is not None
     count = f"{len(result['features'])} of {data['columns']} features"
-    score = _short(result["holdout_score"] if held else result["expected_score"])
+    score = number(result["holdout_score"] if held else result["expected_score"], 3)
     interval = result["holdout_interval"] if held else result["score_interval"]
     where = f"on {data['holdout_rows']} held-out rows" if held else "expected on new data"
     others = _others(content, "holdout_score" if held else "score")
@@ -298,7 +298,7 @@ def headline(content: Mapping[str, Any]) -> str:
         rows = data["rows"] + (data["holdout_rows"] or 0)
         return f"{first}In {rows} rows, {NOTHING}: {metric} {score} with {count} {where}{others}."
     if interval is not None:
-        score += f" ({_short(interval[0])} to {_short(interval[1])})"
+        score += f" ({number(interval[0], 3)} to {number(interval[1], 3)})"
     verb = "predicting " + repr(settings["target"]) if settings.get("target") else "the estimator"
     return f"{first}With {count}, {verb} reaches {metric} {score} {where}{others}; {_essential(content)}."
 
@@ -307,13 +307,15 @@ def _others(content: Mapping[str, Any], score: str) -> str:
     """The scores that the chosen features are compared with."""
     rows = [(words, _compared(content, name)) for name, words in ((_NONE, "no"), (_ALL, "all"))]
     found = [
-        f"{_short(row[score])} with {words} features" for words, row in rows if row and row[score] is not None
+        f"{number(row[score], 3)} with {words} features"
+        for words, row in rows
+        if row and row[score] is not None
     ]
     ranked = _compared(content, _RANKED)
     if ranked is not None and ranked[score] is not None:
-        found.append(f"{_short(ranked[score])} with the top {ranked['features']} by univariate score")
+        found.append(f"{number(ranked[score], 3)} with the top {ranked['features']} by univariate score")
     if not found and content["result"]["baseline"] is not None:
-        found = [f"{_short(content['result']['baseline'])} with no features"]
+        found = [f"{number(content['result']['baseline'], 3)} with no features"]
     return ", against " + ", ".join(found) if found else ""
 
 
@@ -340,7 +342,3 @@ def question(content: Mapping[str, Any]) -> str:
         f"{data['rows']} rows",
     ]
     return " · ".join(str(part) for part in parts if part)
-
-
-def _short(value: float) -> str:
-    return number(value, 3)

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -22,53 +22,24 @@ from dagsearch.selection.estimate import (
     score_deviation,
 )
 from dagsearch.selection.scoring import Scored, SubsetScorer, fold_noise, score_interval
-from dagsearch.storage.database import Event, database_of
+from dagsearch.storage.database import Event
 from dagsearch.storage.events import note_to_json
-from dagsearch.storage.log import RunLog, Storage, at_work
-
-
-def has_begun(storage: Storage | None, name: str | None, digest: str | None) -> bool:
-    """Whether storage has the run.
-
-    Raises
-    ------
-    StorageError
-        If its scores are not those of the data with this digest.
-    """
-    if storage is None:
-        return False
-    with closing(database_of(storage, write=True)) as database:
-        header = database.find(name)
-        notes = [] if header is None else [event.note for event in database.events(header.name)]
-        if next((note["data"] for note in notes if "data" in note), digest) != digest:
-            raise StorageError(
-                f"storage: {database.where} holds scores of other data, folds, estimator or scoring; it was "
-                "left unchanged. Give another file, or another name, to start a new run"
-            )
-    return header is not None
+from dagsearch.storage.log import RunLog, at_work
 
 
 class SelectionRun(BatchRun[Scored]):
-    """A search over subsets of features, with all scores.
+    """A search over subsets of features, with all scores; the search is new, or of a stored run.
 
-    Parameters
-    ----------
-    problem : ColumnSubsets
-        The subsets to choose from.
-    search : Search
-        Search over the problem; new, or of a stored run.
-    about : mapping
-        Note that says whose scores these are, for pages about the stored run.
-    score : SubsetScorer
-        What scores the subsets; the run does not keep it, because it has the data.
-    jobs : int
-        Number of subsets to score at a time.
+    The note ``about`` says whose scores these are, for pages about the stored run; a ``StorageError`` if they
+    are not those of its ``data``. The run does not keep ``score``, because it has the data. ``jobs`` subsets
+    are scored at a time.
     """
 
     def __init__(
         self, problem: ColumnSubsets, search: Search, about: Mapping[str, Any], score: SubsetScorer, jobs: int
     ) -> None:
         self.problem, self.rows, self.folds, self._tested = problem, score.rows, score.folds, score.tested
+        self._digest = about["data"]
         self.bounds = score.bounds
         """Smallest and largest value that a score can have."""
         self.baseline = score.baseline()
@@ -92,15 +63,26 @@ class SelectionRun(BatchRun[Scored]):
 
     def hear(self, event: Event) -> None:
         super().hear(event)
+        if event.note.get("data", self._digest) != self._digest:
+            raise StorageError(
+                f"storage: {cast(RunLog, self.search.log).database.where} holds scores of other data, folds, "
+                "estimator or scoring; it was left unchanged. Give another file, or another name, to start a "
+                "new run"
+            )
         if "repeated" in event.note:
             first, *found = event.note["repeated"]
             self._repeated[first] = Repeated(*found)
 
     def to_note(self, found: Scored) -> dict[str, Any]:
-        return found.note()
+        scores = None if found.failure else found.scores.tolist()
+        times = {"score_time": found.seconds, "seconds": found.told}
+        return {"columns": found.columns, "scores": scores, "failure": found.failure, **times}
 
     def from_note(self, note: Mapping[str, Any]) -> Scored | None:
-        return Scored.of(note, self.folds) if "columns" in note else None
+        if "columns" not in note:
+            return None
+        scores = np.full(self.folds, np.nan) if note["scores"] is None else np.array(note["scores"])
+        return Scored(tuple(note["columns"]), scores, note["score_time"], note["failure"], note["seconds"])
 
     # Scoring --------------------------------------------------------------------------------------------
 

@@ -6,12 +6,13 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, redirect_stderr, redirect_stdout
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import parallel_config
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.dummy import DummyClassifier, DummyRegressor
+from sklearn.model_selection._validation import _fit_and_score
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _check_method_params
 
@@ -38,33 +39,6 @@ class Scored(NamedTuple):
     def mean(self) -> float:
         """The subset's score: the mean over the folds."""
         return float(np.mean(self.scores))
-
-    def note(self) -> dict[str, Any]:
-        """What is stored with the subset's reward."""
-        return {
-            "columns": self.columns,
-            "scores": None if self.failure else self.scores.tolist(),
-            "score_time": self.seconds,
-            "failure": self.failure,
-            "seconds": self.told,
-        }
-
-    @classmethod
-    def of(cls, note: Mapping[str, Any], folds: int) -> Self:
-        """What was stored."""
-        scores = np.array([np.nan] * folds if note["scores"] is None else note["scores"], dtype=np.float64)
-        return cls(tuple(note["columns"]), scores, note["score_time"], note["failure"], note["seconds"])
-
-
-class _Fold(NamedTuple):
-    train: IntArray
-    test: IntArray
-    seen: tuple[Any, ...]
-    """The target of the rows to train by, if there is one."""
-    unseen: tuple[Any, ...]
-    """That of the rows to test by."""
-    fitting: Mapping[str, Any]
-    judging: Mapping[str, Any]
 
 
 class SubsetScorer:
@@ -99,33 +73,22 @@ class SubsetScorer:
         score_params: Mapping[str, Any],
         silent: bool = False,
     ) -> None:
-        self._estimator, self._scorer, self._data, self._silent = estimator, scorer, data, silent
+        self._estimator, self._scorer, self._data, self._target = estimator, scorer, data, target
+        self._fit_params, self._score_params, self._silent = fit_params, score_params, silent
         self.rows, self.folds, self.splits = int(data.shape[0]), len(splits), splits
         self.bounds = score_bounds(scorer, estimator)
         self.tested = int(np.unique(np.concatenate([test for _, test in splits])).size)
         """Number of rows that test a subset."""
-        targets = [] if target is None else [target]
-        self._folds = [
-            _Fold(
-                train,
-                test,
-                tuple(_safe_indexing(one, train) for one in targets),
-                tuple(_safe_indexing(one, test) for one in targets),
-                _check_method_params(data, params=fit_params, indices=train),
-                _check_method_params(data, params=score_params, indices=test),
-            )
-            for train, test in splits
-        ]
 
     def __call__(self, columns: Sequence[int], folds: Sequence[int] | None = None) -> Scored:
         """Fit and score on every fold, or on some; an exception of the estimator becomes text."""
         chosen, began, failure = tuple(sorted(columns)), time.perf_counter(), None
-        some = self._folds if folds is None else [self._folds[number] for number in folds]
+        some = self.splits if folds is None else [self.splits[number] for number in folds]
         scores = np.full(len(some), np.nan)
         try:
             with quiet() if self._silent else nullcontext():
                 data = _safe_indexing(self._data, list(chosen), axis=1)
-                scores[:] = [self._score(data, fold) for fold in some]
+                scores[:] = [self._score(data, train, test) for train, test in some]
             if not np.all(np.isfinite(scores)):
                 failure = f"the score is {scores[~np.isfinite(scores)][0]} on a fold"
         except Exception as error:  # the estimator is the user's: none of its errors may end the search
@@ -133,19 +96,37 @@ class SubsetScorer:
         scores = scores if failure is None else np.full(len(some), np.nan)
         return Scored(chosen, scores, time.perf_counter() - began, failure)
 
-    def _score(self, data: Any, fold: _Fold) -> float:
-        fitted = clone(self._estimator)
-        fitted.fit(_safe_indexing(data, fold.train), *fold.seen, **fold.fitting)
-        return float(self._scorer(fitted, _safe_indexing(data, fold.test), *fold.unseen, **fold.judging))
+    def _score(self, data: Any, train: IntArray, test: IntArray) -> float:
+        found = _fit_and_score(
+            clone(self._estimator),
+            data,
+            self._target,
+            scorer=self._scorer,
+            train=train,
+            test=test,
+            verbose=0,
+            parameters=None,
+            fit_params=self._fit_params,
+            score_params=self._score_params,
+            error_score="raise",
+        )
+        return float(found["test_scores"])
 
     def baseline(self) -> float | None:
         """Mean score of predictions that use no feature; ``None`` if it is unknown."""
         found = list[float | None]()
-        for fold in self._folds if self._folds[0].seen else ():
-            weights = [value for name, value in fold.fitting.items() if name.endswith("sample_weight")]
-            targets = *fold.seen, *fold.unseen, *weights[:1]
-            found.append(baseline_score(self._estimator, self._scorer, *targets, **fold.judging))
+        weights = weights_of(self._fit_params)
+        for train, test in self.splits if self._target is not None else ():
+            of_train, of_test = (_safe_indexing(self._target, rows) for rows in (train, test))
+            judging = _check_method_params(self._data, params=self._score_params, indices=test)
+            heavy = None if weights is None else _safe_indexing(weights, train)
+            found.append(baseline_score(self._estimator, self._scorer, of_train, of_test, heavy, **judging))
         return float(np.mean(found)) if found and None not in found else None  # type: ignore[arg-type]
+
+
+def weights_of(fit_params: Mapping[str, Any]) -> Any:
+    """The weights of the rows among the parameters of a fit; ``None`` if there are none."""
+    return next((value for name, value in fit_params.items() if name.endswith("sample_weight")), None)
 
 
 def baseline_score(

@@ -16,12 +16,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from dagsearch.methods import default_initial
 from dagsearch.search import Search
-from dagsearch.selection.arguments import Features, checked_scorer
+from dagsearch.selection.arguments import Features, Plan, checked_scorer, plan_of
 from dagsearch.selection.findings import findings_of
-from dagsearch.selection.plan import Plan, plan_of
-from dagsearch.selection.report import Comparison, Holdout, SelectionReport
-from dagsearch.selection.run import SelectionRun, has_begun
+from dagsearch.selection.report import SelectionReport
+from dagsearch.selection.run import SelectionRun
 from dagsearch.selection.scoring import Scored, undivided
+from dagsearch.storage.log import has_begun
 
 
 class SelectionError(ValueError):
@@ -219,39 +219,17 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         names = getattr(self, "feature_names_in_", None)  # scikit-learn sets it only if there are names
         return Features(self.n_features_in_, None if names is None else [str(name) for name in names])
 
-    def report(
-        self,
-        settings: Mapping[str, Any] | None = None,
-        comparisons: Sequence[Comparison] = (),
-        holdout: Holdout | None = None,
-        notes: Sequence[str] = (),
-        leaks: Sequence[str] = (),
-        warnings: Sequence[str] = (),
-    ) -> SelectionReport:
+    def report(self) -> SelectionReport:
         """Report what was found, as tables, figures and a page.
-
-        Parameters
-        ----------
-        settings : mapping, default=None
-            The settings to show. If ``None``, the parameters of the selector.
-        comparisons : sequence of Comparison, default=()
-            Results of other methods of feature selection.
-        holdout : Holdout, default=None
-            Score on rows that were not used for the selection.
-        notes : sequence of str, default=()
-            What was done to the data, to show.
-        leaks : sequence of str, default=()
-            Features that determine the target by themselves; the headline begins with them.
-        warnings : sequence of str, default=()
-            Further warnings to show.
 
         Returns
         -------
         report : SelectionReport
-            See :class:`dagsearch.selection.SelectionReport`.
+            :meth:`dagsearch.selection.SelectionReport.of` adds comparisons with other methods, a hold-out
+            score and notes.
         """
         check_is_fitted(self)
-        return SelectionReport.of(self, settings, comparisons, holdout, notes, leaks, warnings)
+        return SelectionReport.of(self)
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Get metadata routing of this object.
@@ -279,7 +257,7 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         given: dict[str, Any] = {"storage": self.storage, "name": self.name, "covariance": plan.covariance}
         problem = plan.problem
-        if has_begun(self.storage, self.name, plan.digest):
+        if self.storage is not None and has_begun(self.storage, self.name):
             search = Search.resume(problem=problem.problem, **given)
         else:
             search = Search.default(problem.problem, initial=default_initial(plan.budget), seed=seed, **given)

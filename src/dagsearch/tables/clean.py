@@ -60,17 +60,7 @@ def decimal_mark(frame: "pandas.DataFrame") -> str:
 def clean(frame: "pandas.DataFrame") -> tuple["pandas.DataFrame", list[str]]:
     """Text that is a number as a number; marks such as ``?`` and infinite numbers as missing values.
 
-    Parameters
-    ----------
-    frame : pandas.DataFrame
-        The table; it is not changed.
-
-    Returns
-    -------
-    frame : pandas.DataFrame
-        The table with converted columns.
-    notes : list of str
-        What was converted.
+    The frame is a copy, and the notes say what was converted.
     """
     decimal = decimal_mark(frame)
     changed: dict[Any, pandas.Series] = {}

@@ -26,14 +26,9 @@ _ID_NAME = re.compile(
 
 
 def suspicion(column: "pandas.Series") -> str | None:
-    """Why a column is a doubtful feature; ``None`` if it is not.
+    """Why a column of all rows is a doubtful feature; ``None`` if it is not.
 
     Numbers may be identifiers. Mostly distinct texts may be identifiers, dates or free text.
-
-    Parameters
-    ----------
-    column : pandas.Series
-        Numbers or text; all rows of the table.
     """
     values = column.dropna()
     if len(values) < _MIN_ROWS:
@@ -41,10 +36,10 @@ def suspicion(column: "pandas.Series") -> str | None:
     if is_text(column) or str(column.dtype) == "category":
         differ = values.nunique() >= _DISTINCT_TEXTS * len(values)
         return "identifiers, dates or free text" if differ else None
-    return "identifiers" if _are_identifiers(column, str(column.name)) else None
+    return "identifiers" if _are_identifiers(column) else None
 
 
-def _are_identifiers(column: "pandas.Series", name: str) -> bool:
+def _are_identifiers(column: "pandas.Series") -> bool:
     """Whether whole numbers are all different and named like identifiers, or count the rows in any order."""
     if column.isna().any() or column.dtype.kind not in "iuf":
         return False
@@ -52,7 +47,7 @@ def _are_identifiers(column: "pandas.Series", name: str) -> bool:
     if not np.all(values == np.round(values)) or len(np.unique(values)) < len(values):
         return False
     counts = len(values) >= _WITHOUT_GAPS * (np.ptp(values) + 1.0) or len(set(np.diff(values))) == 1
-    return counts or _ID_NAME.fullmatch(name) is not None
+    return counts or _ID_NAME.fullmatch(str(column.name)) is not None
 
 
 def leaks(features: "pandas.DataFrame", target: "pandas.Series", classification: bool) -> dict[str, float]:

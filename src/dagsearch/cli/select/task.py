@@ -1,6 +1,8 @@
 """One selection, from the options of the command line to its report."""
 
 import argparse
+import ast
+import inspect
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
@@ -10,25 +12,33 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics import check_scoring
+from sklearn.model_selection import (
+    GroupKFold,
+    GroupShuffleSplit,
+    KFold,
+    StratifiedGroupKFold,
+    StratifiedKFold,
+    TimeSeriesSplit,
+    train_test_split,
+)
+from sklearn.utils import all_estimators
 from sklearn.utils.validation import has_fit_parameter
 
-from dagsearch.cli.common import printable
-from dagsearch.cli.select.models import (
-    default_estimator,
-    described,
-    estimator_for,
-    hold_out,
-    scoring_for,
-    splitter_for,
-)
-from dagsearch.selection.arguments import weight_params
+from dagsearch._internal.hints import did_you_mean
+from dagsearch.cli.common import imported, printable
+from dagsearch.selection.arguments import MOST_CANDIDATES, check_scorer_name, weight_params
 from dagsearch.selection.rankings import ranked
 from dagsearch.selection.report import Comparison, Holdout, SelectionReport
 from dagsearch.selection.scoring import Scored, SubsetScorer, baseline_score, heldout_interval, quiet
 from dagsearch.sklearn import DAGSearchSelector
-from dagsearch.tables import Table, TableError, load_table
+from dagsearch.tables import Table, TableError, load_table, prepared
+from dagsearch.tables.clean import is_prepared
 from dagsearch.tables.read import INPUT
+
+# Share of the most frequent class from which on accuracy says little.
+_MAJORITY = 0.8
 
 
 @dataclass(frozen=True)
@@ -42,36 +52,32 @@ class Task:
     estimator: Any
     scoring: str
     """The scorer's name in scikit-learn."""
+    scorer: Any
     cv: Any
     """The splitter."""
     splits: list[Any]
     """Rows to train and to test by, for each fold: drawn once, because a splitter may have no seed."""
     notes: list[str]
 
-    @property
-    def scorer(self) -> Any:
-        """The scorer."""
-        return check_scoring(self.estimator, scoring=self.scoring)
-
     def held_out(self, columns: Sequence[int]) -> Holdout | None:
         """Number of hold-out rows and score of columns on them; ``None`` if there are none."""
         if self.holdout is None:
             return None
-        rows, target = len(self.holdout.target), self.holdout.target
+        target, score, interval = self.holdout.target, None, None
         data, unseen = (one.features.iloc[:, list(columns)] for one in (self.kept, self.holdout))
         fitting, _ = weight_params(self.estimator, self.scorer, self.kept.weights)
         _, judging = weight_params(self.estimator, self.scorer, self.holdout.weights)
         try:
             with quiet():
                 fitted = clone(self.estimator).fit(data, self.kept.target, **fitting)
-                score = float(self.scorer(fitted, unseen, target, **judging))
-                if not np.isfinite(score):
-                    return Holdout(rows, None)
-                weights = judging.get("sample_weight")
-                interval = heldout_interval(self.scorer, fitted, unseen, target, score, weights)
+                found = float(self.scorer(fitted, unseen, target, **judging))
+                if np.isfinite(found) and len(columns) <= MOST_CANDIDATES:  # of more it would take minutes
+                    weights = judging.get("sample_weight")
+                    interval = heldout_interval(self.scorer, fitted, unseen, target, found, weights)
+                score = found if np.isfinite(found) else None
         except Exception:  # the estimator is the user's: the report says that there is no score
-            return Holdout(rows, None)
-        return Holdout(rows, score, interval)
+            pass
+        return Holdout(len(target), score, interval)
 
 
 def select(options: argparse.Namespace) -> tuple[SelectionReport, bool]:
@@ -83,9 +89,8 @@ def select(options: argparse.Namespace) -> tuple[SelectionReport, bool]:
         _announce(task, options)
         selector = _selector(task, options)
         try:
-            params = {"groups": task.kept.groups, "sample_weight": task.kept.weights}
-            given = {name: values for name, values in params.items() if values is not None}
-            selector.fit(task.kept.features, task.kept.target, **given)
+            rows = {"groups": task.kept.groups, "sample_weight": task.kept.weights}
+            selector.fit(task.kept.features, task.kept.target, **rows)
             others.extend(comparisons(selector, task, options.forbidden))
             interrupted = False
         except KeyboardInterrupt:
@@ -96,14 +101,13 @@ def select(options: argparse.Namespace) -> tuple[SelectionReport, bool]:
     own = [str(one.message) for one in caught if one.category is UserWarning]  # the report states others
     cautions = [text.replace("n_features_to_select=", "--k ") for text in dict.fromkeys(own)]
     expected = selector.score_interval_
-    if (
-        held is not None and held.interval is not None and held.interval[1] < expected[0]
-    ):  # beyond their errors
+    if held is not None and held.interval is not None and held.interval[1] < expected[0]:
         interval = f"{expected[0]:.4f} to {expected[1]:.4f}"
         cautions.append(
             f"the hold-out score {held.score:.4f} is below the expected 90 % interval, {interval}"
         )
-    report = selector.report(
+    report = SelectionReport.of(
+        selector,
         _settings(task, options),
         others,
         held,
@@ -142,7 +146,8 @@ def task_for(options: argparse.Namespace) -> Task:
     kept, holdout = hold_out(table, options.holdout, in_time, seed)
     cv = splitter_for(options.cv, kept, in_time, seed)
     splits = list(cv.split(kept.features, kept.target, kept.groups))
-    return Task(kept, holdout, estimator, scoring, cv, splits, notes)
+    scorer = check_scoring(estimator, scoring=scoring)
+    return Task(kept, holdout, estimator, scoring, scorer, cv, splits, notes)
 
 
 def _announce(task: Task, options: argparse.Namespace) -> None:
@@ -224,3 +229,118 @@ def _settings(task: Task, options: argparse.Namespace) -> dict[str, Any]:
         "seed": options.seed,
     }
     return {name: value for name, value in found.items() if value is not None}
+
+
+# The estimator, the scorer and the folds that options name ----------------------------------------------
+
+
+def default_estimator(classification: bool, seed: int) -> Any:
+    """A linear model of prepared columns."""
+    return prepared(LogisticRegression(max_iter=1000, random_state=seed) if classification else Ridge())
+
+
+def estimator_for(text: str, seed: int) -> Any:
+    """The estimator with a name or at an import path, with the parameters in parentheses after it.
+
+    A class is called with ``random_state=seed`` if it accepts one, and gets imputed, scaled and encoded
+    columns. An object is used as it is.
+    """
+    path, settings = _parsed(text)
+    found = _found(path)
+    try:
+        if inspect.isclass(found):
+            seeded = "random_state" in inspect.signature(found).parameters
+            return prepared(found(**({"random_state": seed} if seeded else {}) | settings))
+        return clone(found).set_params(**settings)
+    except Exception as error:  # the estimator is the user's
+        reason = f"{type(error).__name__}: {error}"
+        raise TableError(f"--estimator {text}: this does not make an estimator ({reason})") from error
+
+
+def _parsed(text: str) -> tuple[str, dict[str, Any]]:
+    """The path and the parameters in ``path(name=value)``; values are Python literals."""
+    path, _, settings = text.partition("(")
+    try:
+        call: Any = ast.parse(f"dict({settings or ')'}", mode="eval").body
+        if not call.args:
+            return path, {str(one.arg): ast.literal_eval(one.value) for one in call.keywords}
+    except (SyntaxError, ValueError, AttributeError):
+        pass
+    raise TableError(f"--estimator {text}: parameters must be written like Name(alpha=3, kind='text')")
+
+
+def _found(path: str) -> Any:
+    """An estimator of scikit-learn by its name, otherwise a class or an object by its import path."""
+    if "." in path or ":" in path:
+        return imported("--estimator", path)
+    known = dict(all_estimators(type_filter=["classifier", "regressor"]))
+    if path not in known:
+        advice = did_you_mean(path, known, "give an import path, such as package.module.Name")
+        raise TableError(f"--estimator {path}: scikit-learn has no such classifier or regressor; {advice}")
+    return known[path]
+
+
+def described(estimator: Any) -> str:
+    """The estimator as text; the preparation that every class gets is only mentioned."""
+    text = str(estimator[-1] if is_prepared(estimator) else estimator)
+    after = ", after imputing, scaling and encoding" if is_prepared(estimator) else ""
+    return " ".join(text.split()) + after
+
+
+def scoring_for(name: str | None, table: Table, estimator: Any, notes: list[str]) -> str:
+    """The name of a scorer of scikit-learn that can score the target.
+
+    By default r2 or accuracy, but not accuracy if most rows belong to one class; a note says so.
+    """
+    shares = table.target.value_counts(normalize=True)
+    rare = bool(table.classes) and float(shares.iloc[0]) > _MAJORITY
+    if rare and name in (None, "accuracy"):
+        ranks = hasattr(estimator, "predict_proba") or hasattr(estimator, "decision_function")
+        better = "roc_auc" if len(table.classes) == 2 and ranks else "balanced_accuracy"
+        most = f"{shares.iloc[0]:.1%} of the rows are {table.classes[int(shares.index[0])]!r}"
+        advice = f"accuracy says little here; use --scoring {better}" if name else f"scored by {better}"
+        notes.insert(min(len(table.leaking), 1), f"{most}: {advice}")
+        name = name or better
+    if name is None:
+        return "accuracy" if table.classes else "r2"
+    check_scorer_name("--scoring", name)
+    return name
+
+
+def splitter_for(cv: str, table: Table, in_time: bool, seed: int) -> Any:
+    """The splitter: at an import path, or with a number of folds that respect time, groups and classes."""
+    if not cv.isdecimal():
+        found = imported("--cv", cv)
+        if not callable(getattr(found, "split", None)):
+            raise TableError(f"--cv {cv}: it is not a splitter: it has no method split")
+        return found() if inspect.isclass(found) else found
+    if in_time:
+        return TimeSeriesSplit(int(cv))
+    kinds: Any = (StratifiedKFold, KFold)
+    if table.groups is not None:
+        kinds = StratifiedGroupKFold, GroupKFold
+    return kinds[0 if table.classes else 1](int(cv), shuffle=True, random_state=seed)
+
+
+def hold_out(table: Table, fraction: float, in_time: bool, seed: int) -> tuple[Table, Table | None]:
+    """Rows to select by, and rows to hold out: the last ones in the order of time, or whole groups."""
+    if fraction == 0.0:
+        return table, None
+    if not 0.0 < fraction < 1.0:
+        raise TableError(
+            f"--holdout {fraction:g}: must be a fraction of the rows, such as 0.25, or 0 for none"
+        )
+    rows = np.arange(len(table.target))
+    try:
+        if in_time:
+            kept, held = train_test_split(rows, test_size=fraction, shuffle=False)
+        elif table.groups is not None:
+            by_group = GroupShuffleSplit(1, test_size=fraction, random_state=seed)
+            kept, held = next(by_group.split(rows, table.target, table.groups))
+        else:
+            common = table.classes and table.target.value_counts().min() > 1
+            stratify = table.target if common else None
+            kept, held = train_test_split(rows, test_size=fraction, random_state=seed, stratify=stratify)
+    except ValueError as error:
+        raise TableError(f"--holdout {fraction}: {error} Use another fraction, or 0 for none") from error
+    return table.rows(np.asarray(kept)), table.rows(np.asarray(held))
