@@ -247,12 +247,13 @@ class OrderViews:
     def compared(self, ours: Rows, theirs: Rows, relevance: FloatArray, weights: FloatArray) -> FloatArray:
         """Two weighted sums of the inner products in all views; positions have no relevance."""
         (codes, more, pairs), (others, others_more, their_pairs) = ours.parts[:3], theirs.parts[:3]
-        grams = np.zeros((len(self.names), len(codes), len(others)))
-        common_orders(codes, others, self._items, grams[0], grams[2], grams[3])
-        common_pairs(pairs, their_pairs, grams[1])
-        for view, chance in enumerate(self._chance.tolist()):
-            grams[view] -= chance * more[:, view, None] * others_more[:, view]
-        return np.asarray((weights @ grams.reshape(len(grams), -1)).reshape(2, *grams.shape[1:]))
+        shares = slice(len(self.names))
+        expected = (weights * self._chance)[:, None] * more[:, shares]
+        sums = np.asarray(-expected @ others_more[:, shares].T)
+        common_orders(codes, others, self._items, weights, sums)
+        if weights[:, 1].any():
+            common_pairs(pairs, their_pairs, weights[:, 1], sums)
+        return sums
 
     def norms(self, states: Rows, relevance: FloatArray) -> FloatArray:
         """Squared norms in each view, shape ``(states, views)``."""
@@ -281,17 +282,22 @@ def pairs_of_items(codes: IntArray, items: int) -> NDArray[np.uint8]:
 
 
 @compiled
-def common_pairs(ours: Bits, theirs: Bits, found: FloatArray) -> None:
-    """Write for how many pairs two states agree which comes first, less for how many they disagree."""
-    words = ours.shape[1] // 2
+def common_pairs(ours: Bits, theirs: Bits, weights: FloatArray, sums: FloatArray) -> None:
+    """Add for how many pairs two states agree which comes first, less for how many they disagree."""
+    words, others = ours.shape[1] // 2, np.ascontiguousarray(theirs.T)
     for i in range(len(ours)):
+        found = np.zeros(len(theirs), dtype=np.int64)
+        for word in range(words):
+            placed, first = ours[i, word], ours[i, words + word]
+            theirs_placed, theirs_first = others[word], others[words + word]
+            for j in range(len(theirs)):
+                both = placed & theirs_placed[j]
+                differ = both & (first ^ theirs_first[j])
+                found[j] += np.int64(_ones(both)) - 2 * np.int64(_ones(differ))
+        one, two = sums[0, i], sums[1, i]
         for j in range(len(theirs)):
-            both = differ = np.uint64(0)
-            for word in range(words):
-                placed = ours[i, word] & theirs[j, word]
-                both += _ones(placed)
-                differ += _ones(placed & (ours[i, words + word] ^ theirs[j, words + word]))
-            found[i, j] = np.float64(both) - 2.0 * np.float64(differ)
+            one[j] += weights[0] * found[j]
+            two[j] += weights[1] * found[j]
 
 
 @compiled
@@ -349,10 +355,8 @@ def common_places(
 
 
 @compiled
-def common_orders(
-    a: IntArray, b: IntArray, items: int, equal: FloatArray, follows: FloatArray, beside: FloatArray
-) -> None:
-    """Write the numbers of equal positions, of equal successors, and of equal neighbours, shape ``(a, b)``.
+def common_orders(a: IntArray, b: IntArray, items: int, weights: FloatArray, sums: FloatArray) -> None:
+    """Add the numbers of equal positions, of equal successors, and of equal neighbours, by their weights.
 
     Successors include the start and the end, neighbours the last and the first. Undecided positions are last.
     """
@@ -364,7 +368,7 @@ def common_orders(
         for place in range(n):
             if b[j, place] >= 0:
                 rank[b[j, place], j] = place
-    around, one = np.int16(n - 1), np.int16(1)
+    around, unit = np.int16(n - 1), np.int16(1)
     for i in range(len(a)):
         decided = n
         while decided > 0 and a[i, decided - 1] < 0:
@@ -377,15 +381,17 @@ def common_orders(
                 if decided == n:  # the end; the last item is beside the first
                     far = abs(first[j] - last[j])
                     after[j] += last[j] == around
-                    near[j] = np.int64(far == one) + np.int64(far == around)
+                    near[j] = np.int64(far == unit) + np.int64(far == around)
         for place in range(decided - 1):
             here, own, other = np.int16(place), rank[a[i, place]], rank[a[i, place + 1]]
             for j in range(count):
                 step = np.int16(other[j] - own[j])
                 far = np.int16(abs(step))
                 same[j] += np.int16(own[j] == here)
-                after[j] += np.int16(step == one)
-                near[j] += np.int16(far == one) + np.int16(far == around)
+                after[j] += np.int16(step == unit)
+                near[j] += np.int16(far == unit) + np.int16(far == around)
+        one, two = sums[0, i], sums[1, i]
         for j in range(count):
-            equal[i, j], follows[i, j] = same[j], after[j]
-            beside[i, j] = near[j] if n > 1 else 0  # each of two items is beside the other on both sides
+            beside = near[j] if n > 1 else 0  # each of two items is beside the other on both sides
+            one[j] += weights[0, 0] * same[j] + weights[0, 2] * after[j] + weights[0, 3] * beside
+            two[j] += weights[1, 0] * same[j] + weights[1, 2] * after[j] + weights[1, 3] * beside
