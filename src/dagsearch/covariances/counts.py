@@ -23,8 +23,8 @@ from dagsearch.space.numbers import SCALES, scale_features
 _MOST_FEATURES = 1200
 # Largest number of categories of a place with numbers whose equality is a view, too.
 _MOST_EQUAL = 32
-# Number of rows after which sums are made afresh, so that rounding errors do not add up.
-_AFRESH = 64
+# Number of places up to which a row is a changed point.
+_FEW_CHANGED = 2
 # For counting the bits of a number.
 _SHIFTS = tuple(map(np.uint64, (1, 2, 4, 56)))
 _MASKS = tuple(np.uint64(0x0101010101010101 * byte) for byte in (0x55, 0x33, 0x0F, 0x01))
@@ -114,7 +114,7 @@ class PlaceViews:
         by_place, of_pairs = weights[:, :1] * relevance[: codes.shape[1]] * self._equality, np.zeros(2)
         if self._first_number > 1:
             of_pairs[:] = weights[:, 1]
-        sums = np.zeros((2, len(codes), len(others)))
+        sums = np.empty((2, len(codes), len(others)))
         if min(codes.min(initial=0), others.min(initial=0)) == 0:
             common_places(codes, others, by_place, of_pairs, sums)
             sums -= (by_place @ self._chance + of_pairs * self._pair_chance.sum())[:, None, None]
@@ -313,45 +313,57 @@ def _ones(word: Any) -> Any:
 def common_places(
     a: IntArray, b: IntArray, by_place: FloatArray, of_pairs: FloatArray, sums: FloatArray
 ) -> None:
-    """Add weights of places with equal categories, and of neighbouring places that are both equal.
+    """Write weights of places with equal categories, and of neighbouring places that are both equal.
 
-    Two sums at a time: ``by_place`` has the shape ``(2, places)``, ``of_pairs`` ``(2,)``, and ``sums``, which
-    is zero before, ``(2, a, b)``. Rows that follow each other mostly differ at few places, and only these are
-    compared. The innermost loops run over the second rows, whose codes are transposed, so that they are
-    vectorised.
+    Two sums at a time: ``by_place`` has the shape ``(2, places)``, ``of_pairs`` ``(2,)``, and ``sums``
+    ``(2, a, b)``. Rows that follow each other are mostly one point with one place changed: the sums of the
+    point are taken over, and only what is changed is compared.
     """
-    places, count = a.shape[1], len(b)
-    others = np.ascontiguousarray(b.T)
-    pairs = of_pairs[0] != 0.0 or of_pairs[1] != 0.0
+    others, nothing = np.ascontiguousarray(b.T), np.full(a.shape[1], -9)  # no code
+    point, of_point = nothing, np.zeros((2, len(b)))
     for i in range(len(a)):
-        changed = places
-        if i % _AFRESH > 0:
-            changed = 0
-            for place in range(places):
-                changed += a[i, place] != a[i - 1, place]
-        afresh = 3 * changed >= places
-        kept = 0.0 if afresh else 1.0
-        before = a[i] if afresh else a[i - 1]
-        one, two = sums[0, i], sums[1, i]
-        if not afresh:
-            one[:], two[:] = sums[0, i - 1], sums[1, i - 1]
-        for place in range(places):
-            code, old, theirs = a[i, place], before[place], others[place]
-            if afresh or code != old:
-                first, second = by_place[0, place], by_place[1, place]
-                for j in range(count):
-                    gain = np.float64(theirs[j] == code) - kept * np.float64(theirs[j] == old)
-                    one[j] += first * gain
-                    two[j] += second * gain
-            if not pairs or place == 0:
-                continue
-            left, old_left, lefts = a[i, place - 1], before[place - 1], others[place - 1]
-            if afresh or code != old or left != old_left:
-                for j in range(count):
-                    gain = np.float64((theirs[j] == code) & (lefts[j] == left))
-                    gain -= kept * np.float64((theirs[j] == old) & (lefts[j] == old_left))
-                    one[j] += of_pairs[0] * gain
-                    two[j] += of_pairs[1] * gain
+        if (a[i] != point).sum() > _FEW_CHANGED or i == 0:
+            point = np.where(a[i] == a[i + 1], a[i], a[i + 2]) if i + 2 < len(a) else a[i].copy()
+            if (a[i] != point).sum() > _FEW_CHANGED:  # rows have nothing in common
+                point = a[i].copy()
+            of_point[:] = 0.0
+            add_changes(point, nothing, others, by_place, of_pairs, of_point[0], of_point[1])
+        sums[:, i] = of_point
+        add_changes(a[i], point, others, by_place, of_pairs, sums[0, i], sums[1, i])
+
+
+@compiled
+def add_changes(
+    new: IntArray,
+    old: IntArray,
+    others: IntArray,
+    by_place: FloatArray,
+    of_pairs: FloatArray,
+    one: FloatArray,
+    two: FloatArray,
+) -> None:
+    """Add what two sums change by if a row is changed; ``others`` are the other rows, transposed.
+
+    The innermost loops run over the other rows, so that they are vectorised.
+    """
+    pairs = of_pairs[0] != 0.0 or of_pairs[1] != 0.0
+    for place in range(len(new)):
+        code, before, theirs = new[place], old[place], others[place]
+        if code != before:
+            first, second = by_place[0, place], by_place[1, place]
+            for j in range(len(theirs)):
+                gain = np.float64(theirs[j] == code) - np.float64(theirs[j] == before)
+                one[j] += first * gain
+                two[j] += second * gain
+        if not pairs or place == 0:
+            continue
+        left, left_before, lefts = new[place - 1], old[place - 1], others[place - 1]
+        if code != before or left != left_before:
+            for j in range(len(theirs)):
+                gain = np.float64((theirs[j] == code) & (lefts[j] == left))
+                gain -= np.float64((theirs[j] == before) & (lefts[j] == left_before))
+                one[j] += of_pairs[0] * gain
+                two[j] += of_pairs[1] * gain
 
 
 @compiled

@@ -38,7 +38,8 @@ def joined(rows: Rows | None, more: Rows) -> Rows:
         return np.array(more)
     old, new, width = len(rows), len(rows) + len(more), more.shape[1]
     room = rows.base if isinstance(rows.base, np.ndarray) else rows
-    room = grown(room, new, max(rows.shape[1], width))
+    if room.shape[0] < new or room.shape[1] < width:
+        room = grown(room, new, max(rows.shape[1], width))
     room[old:new, :width], room[old:new, width:] = more, 0
     return room[:new]
 

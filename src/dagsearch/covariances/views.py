@@ -159,9 +159,7 @@ class Views(Covariance):
         return np.asarray(wanted * self._bound.squares * [self.linear, self.decay])
 
     def variances(self, rows: Rows) -> FloatArray:
-        return self._variances(self._views.norms(rows, self.relevance))
-
-    def _variances(self, norms: FloatArray) -> FloatArray:
+        norms = self._views.norms(rows, self.relevance)
         return np.asarray(norms @ self._weights[0] + (self._factor * _BIAS + self.nonlinear))
 
     def prepared(self, rows: Rows) -> Rows:
@@ -181,7 +179,7 @@ class Views(Covariance):
         near *= self.nonlinear
         cross += near
         cross += self._factor * _BIAS
-        return np.asarray(cross), self._variances(norms)
+        return np.asarray(cross), norms @ self._weights[0] + (self._factor * _BIAS + self.nonlinear)
 
     # Hyperparameters ---------------------------------------------------------------------------------
 

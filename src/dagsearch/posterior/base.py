@@ -107,8 +107,9 @@ class JointScores(Scores):
         """Number new nodes; returns their numbers."""
         new = slice(self._nodes, self._nodes + count)
         self._nodes = new.stop
-        for name in ("_mean", "_variance", "_observed", "_observed_noise"):
-            setattr(self, name, grown(getattr(self, name), new.stop))
+        if new.stop > len(self._mean):
+            for name in ("_mean", "_variance", "_observed", "_observed_noise"):
+                setattr(self, name, grown(getattr(self, name), new.stop))
         self._observed[new], self._observed_noise[new] = 0.0, np.inf
         return new
 
