@@ -13,6 +13,9 @@ from dagsearch._internal.typing import FloatArray, IntArray
 class Stacked:
     """Rows of several kinds next to each other, such as those of the parts of a sum."""
 
+    products: Any = None
+    """What a covariance keeps of them while hyperparameters are learnt."""
+
     def __init__(self, parts: Iterable["Rows"]) -> None:
         self.parts = tuple(parts)
 

@@ -128,6 +128,11 @@ class JointScores(Scores):
             self._variance[some] = (1.0 - kappa) ** 2 * variance + offset
         self._stale = nodes is not None
 
+    def means(self, nodes: Sequence[int]) -> FloatArray:
+        """Posterior mean of g of tracked nodes."""
+        self.refresh(nodes)
+        return self._mean[nodes]
+
     @abstractmethod
     def _shared_of(self, nodes: IntArray) -> tuple[FloatArray, FloatArray]:
         """Mean, less μ, and variance of the shared part of g of tracked nodes."""

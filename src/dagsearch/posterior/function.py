@@ -139,6 +139,11 @@ class FunctionScores(JointScores):
     def _shared_of(self, nodes: IntArray) -> tuple[FloatArray, FloatArray]:
         return self._shared(*self._related(self._rows[nodes]))
 
+    def means(self, nodes: Sequence[int]) -> FloatArray:
+        kappa, _ = offsets(self._observed_noise[nodes], self.covariance.private)
+        shared = self._alpha @ self._related(self._rows[nodes])[0]
+        return np.asarray(self.prior_mean + (1.0 - kappa) * shared + kappa * self._observed[nodes])
+
     def _joint(self, nodes: IntArray) -> FloatArray:
         rows = self._rows[nodes]
         whitened = self._factor.whiten(self._related(rows)[0])

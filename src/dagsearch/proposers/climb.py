@@ -100,7 +100,7 @@ class _Landscape:
         self._by_swaps = all_swaps and rates_swaps
         self._known = known.read(view.index) if self._by_codes else None
         # How far above the best score to aim, in the model's units.
-        self._target = float(view.posterior.moments(good)[0].max()) + view.part.margin
+        self._target = float(scores.means(good).max()) + view.part.margin
 
     def around(self, points: Sequence[Any], rng: np.random.Generator) -> Sequence[Points]:
         """Points one change away from each: of many swaps those with the best means, else a random part."""
