@@ -61,8 +61,7 @@ class _WithSummary(Options):
         super().__init__(explored, node, actions, children)
         self._missing = missing
 
-    @property
-    def _values(self) -> tuple[FloatArray, FloatArray]:
+    def _computed(self) -> tuple[FloatArray, FloatArray]:
         explored, graph = self.explored, self.explored.graph
         mean, variance = graph.v_mean[self.children], graph.v_var[self.children]
         if self._missing > 0:

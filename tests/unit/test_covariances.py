@@ -173,8 +173,8 @@ def test_sums_of_swaps_are_those_of_the_swapped_leaves(name):
     covariance = SWAPS[name]().bind(problem)
     others = covariance.prepared(covariance.represent(leaves[:30]))
     weights = np.random.default_rng(0).normal(size=30)
-    for row in codes[:3]:  # these are among the others
-        found = covariance.sums_of_swaps(row, others, weights)
+    some = codes[:3]  # these are among the others
+    for row, found in zip(some, covariance.sums_of_swaps(some, others, weights), strict=True):
         assert found.shape == ((row == 1).sum(), (row == 0).sum())
         expected = covariance.cross(covariance.from_codes(swapped(row)), others) @ weights
         assert found.ravel() == pytest.approx(expected, rel=1e-9, abs=1e-9)

@@ -23,8 +23,8 @@ from dagsearch.space.numbers import SCALES, scale_features
 _MOST_FEATURES = 1200
 # Largest number of categories of a place with numbers whose equality is a view, too.
 _MOST_EQUAL = 32
-# Number of rows after which sums are made afresh, so that rounding errors do not add up.
-_AFRESH = 64
+# Number of places up to which a row is a changed point.
+_FEW_CHANGED = 2
 # For counting the bits of a number.
 _SHIFTS = tuple(map(np.uint64, (1, 2, 4, 56)))
 _MASKS = tuple(np.uint64(0x0101010101010101 * byte) for byte in (0x55, 0x33, 0x0F, 0x01))
@@ -114,7 +114,7 @@ class PlaceViews:
         by_place, of_pairs = weights[:, :1] * relevance[: codes.shape[1]] * self._equality, np.zeros(2)
         if self._first_number > 1:
             of_pairs[:] = weights[:, 1]
-        sums = np.zeros((2, len(codes), len(others)))
+        sums = np.empty((2, len(codes), len(others)))
         if min(codes.min(initial=0), others.min(initial=0)) == 0:
             common_places(codes, others, by_place, of_pairs, sums)
             sums -= (by_place @ self._chance + of_pairs * self._pair_chance.sum())[:, None, None]
@@ -247,12 +247,13 @@ class OrderViews:
     def compared(self, ours: Rows, theirs: Rows, relevance: FloatArray, weights: FloatArray) -> FloatArray:
         """Two weighted sums of the inner products in all views; positions have no relevance."""
         (codes, more, pairs), (others, others_more, their_pairs) = ours.parts[:3], theirs.parts[:3]
-        grams = np.zeros((len(self.names), len(codes), len(others)))
-        common_orders(codes, others, self._items, grams[0], grams[2], grams[3])
-        common_pairs(pairs, their_pairs, grams[1])
-        for view, chance in enumerate(self._chance.tolist()):
-            grams[view] -= chance * more[:, view, None] * others_more[:, view]
-        return np.asarray((weights @ grams.reshape(len(grams), -1)).reshape(2, *grams.shape[1:]))
+        shares = slice(len(self.names))
+        expected = (weights * self._chance)[:, None] * more[:, shares]
+        sums = np.asarray(-expected @ others_more[:, shares].T)
+        common_orders(codes, others, self._items, weights, sums)
+        if weights[:, 1].any():
+            common_pairs(pairs, their_pairs, weights[:, 1], sums)
+        return sums
 
     def norms(self, states: Rows, relevance: FloatArray) -> FloatArray:
         """Squared norms in each view, shape ``(states, views)``."""
@@ -281,17 +282,22 @@ def pairs_of_items(codes: IntArray, items: int) -> NDArray[np.uint8]:
 
 
 @compiled
-def common_pairs(ours: Bits, theirs: Bits, found: FloatArray) -> None:
-    """Write for how many pairs two states agree which comes first, less for how many they disagree."""
-    words = ours.shape[1] // 2
+def common_pairs(ours: Bits, theirs: Bits, weights: FloatArray, sums: FloatArray) -> None:
+    """Add for how many pairs two states agree which comes first, less for how many they disagree."""
+    words, others = ours.shape[1] // 2, np.ascontiguousarray(theirs.T)
     for i in range(len(ours)):
+        found = np.zeros(len(theirs), dtype=np.int64)
+        for word in range(words):
+            placed, first = ours[i, word], ours[i, words + word]
+            theirs_placed, theirs_first = others[word], others[words + word]
+            for j in range(len(theirs)):
+                both = placed & theirs_placed[j]
+                differ = both & (first ^ theirs_first[j])
+                found[j] += np.int64(_ones(both)) - 2 * np.int64(_ones(differ))
+        one, two = sums[0, i], sums[1, i]
         for j in range(len(theirs)):
-            both = differ = np.uint64(0)
-            for word in range(words):
-                placed = ours[i, word] & theirs[j, word]
-                both += _ones(placed)
-                differ += _ones(placed & (ours[i, words + word] ^ theirs[j, words + word]))
-            found[i, j] = np.float64(both) - 2.0 * np.float64(differ)
+            one[j] += weights[0] * found[j]
+            two[j] += weights[1] * found[j]
 
 
 @compiled
@@ -307,52 +313,62 @@ def _ones(word: Any) -> Any:
 def common_places(
     a: IntArray, b: IntArray, by_place: FloatArray, of_pairs: FloatArray, sums: FloatArray
 ) -> None:
-    """Add weights of places with equal categories, and of neighbouring places that are both equal.
+    """Write weights of places with equal categories, and of neighbouring places that are both equal.
 
-    Two sums at a time: ``by_place`` has the shape ``(2, places)``, ``of_pairs`` ``(2,)``, and ``sums``, which
-    is zero before, ``(2, a, b)``. Rows that follow each other mostly differ at few places, and only these are
-    compared. The innermost loops run over the second rows, whose codes are transposed, so that they are
-    vectorised.
+    Two sums at a time: ``by_place`` has the shape ``(2, places)``, ``of_pairs`` ``(2,)``, and ``sums``
+    ``(2, a, b)``. Rows that follow each other are mostly one point with one place changed: the sums of the
+    point are taken over, and only what is changed is compared.
     """
-    places, count = a.shape[1], len(b)
-    others = np.ascontiguousarray(b.T)
-    pairs = of_pairs[0] != 0.0 or of_pairs[1] != 0.0
+    others, nothing = np.ascontiguousarray(b.T), np.full(a.shape[1], -9)  # no code
+    point, of_point = nothing, np.zeros((2, len(b)))
     for i in range(len(a)):
-        changed = places
-        if i % _AFRESH > 0:
-            changed = 0
-            for place in range(places):
-                changed += a[i, place] != a[i - 1, place]
-        afresh = 3 * changed >= places
-        kept = 0.0 if afresh else 1.0
-        before = a[i] if afresh else a[i - 1]
-        one, two = sums[0, i], sums[1, i]
-        if not afresh:
-            one[:], two[:] = sums[0, i - 1], sums[1, i - 1]
-        for place in range(places):
-            code, old, theirs = a[i, place], before[place], others[place]
-            if afresh or code != old:
-                first, second = by_place[0, place], by_place[1, place]
-                for j in range(count):
-                    gain = np.float64(theirs[j] == code) - kept * np.float64(theirs[j] == old)
-                    one[j] += first * gain
-                    two[j] += second * gain
-            if not pairs or place == 0:
-                continue
-            left, old_left, lefts = a[i, place - 1], before[place - 1], others[place - 1]
-            if afresh or code != old or left != old_left:
-                for j in range(count):
-                    gain = np.float64((theirs[j] == code) & (lefts[j] == left))
-                    gain -= kept * np.float64((theirs[j] == old) & (lefts[j] == old_left))
-                    one[j] += of_pairs[0] * gain
-                    two[j] += of_pairs[1] * gain
+        if (a[i] != point).sum() > _FEW_CHANGED or i == 0:
+            point = np.where(a[i] == a[i + 1], a[i], a[i + 2]) if i + 2 < len(a) else a[i].copy()
+            if (a[i] != point).sum() > _FEW_CHANGED:  # rows have nothing in common
+                point = a[i].copy()
+            of_point[:] = 0.0
+            add_changes(point, nothing, others, by_place, of_pairs, of_point[0], of_point[1])
+        sums[:, i] = of_point
+        add_changes(a[i], point, others, by_place, of_pairs, sums[0, i], sums[1, i])
 
 
 @compiled
-def common_orders(
-    a: IntArray, b: IntArray, items: int, equal: FloatArray, follows: FloatArray, beside: FloatArray
+def add_changes(
+    new: IntArray,
+    old: IntArray,
+    others: IntArray,
+    by_place: FloatArray,
+    of_pairs: FloatArray,
+    one: FloatArray,
+    two: FloatArray,
 ) -> None:
-    """Write the numbers of equal positions, of equal successors, and of equal neighbours, shape ``(a, b)``.
+    """Add what two sums change by if a row is changed; ``others`` are the other rows, transposed.
+
+    The innermost loops run over the other rows, so that they are vectorised.
+    """
+    pairs = of_pairs[0] != 0.0 or of_pairs[1] != 0.0
+    for place in range(len(new)):
+        code, before, theirs = new[place], old[place], others[place]
+        if code != before:
+            first, second = by_place[0, place], by_place[1, place]
+            for j in range(len(theirs)):
+                gain = np.float64(theirs[j] == code) - np.float64(theirs[j] == before)
+                one[j] += first * gain
+                two[j] += second * gain
+        if not pairs or place == 0:
+            continue
+        left, left_before, lefts = new[place - 1], old[place - 1], others[place - 1]
+        if code != before or left != left_before:
+            for j in range(len(theirs)):
+                gain = np.float64((theirs[j] == code) & (lefts[j] == left))
+                gain -= np.float64((theirs[j] == before) & (lefts[j] == left_before))
+                one[j] += of_pairs[0] * gain
+                two[j] += of_pairs[1] * gain
+
+
+@compiled
+def common_orders(a: IntArray, b: IntArray, items: int, weights: FloatArray, sums: FloatArray) -> None:
+    """Add the numbers of equal positions, of equal successors, and of equal neighbours, by their weights.
 
     Successors include the start and the end, neighbours the last and the first. Undecided positions are last.
     """
@@ -364,7 +380,7 @@ def common_orders(
         for place in range(n):
             if b[j, place] >= 0:
                 rank[b[j, place], j] = place
-    around, one = np.int16(n - 1), np.int16(1)
+    around, unit = np.int16(n - 1), np.int16(1)
     for i in range(len(a)):
         decided = n
         while decided > 0 and a[i, decided - 1] < 0:
@@ -377,15 +393,17 @@ def common_orders(
                 if decided == n:  # the end; the last item is beside the first
                     far = abs(first[j] - last[j])
                     after[j] += last[j] == around
-                    near[j] = np.int64(far == one) + np.int64(far == around)
+                    near[j] = np.int64(far == unit) + np.int64(far == around)
         for place in range(decided - 1):
             here, own, other = np.int16(place), rank[a[i, place]], rank[a[i, place + 1]]
             for j in range(count):
                 step = np.int16(other[j] - own[j])
                 far = np.int16(abs(step))
                 same[j] += np.int16(own[j] == here)
-                after[j] += np.int16(step == one)
-                near[j] += np.int16(far == one) + np.int16(far == around)
+                after[j] += np.int16(step == unit)
+                near[j] += np.int16(far == unit) + np.int16(far == around)
+        one, two = sums[0, i], sums[1, i]
         for j in range(count):
-            equal[i, j], follows[i, j] = same[j], after[j]
-            beside[i, j] = near[j] if n > 1 else 0  # each of two items is beside the other on both sides
+            beside = near[j] if n > 1 else 0  # each of two items is beside the other on both sides
+            one[j] += weights[0, 0] * same[j] + weights[0, 2] * after[j] + weights[0, 3] * beside
+            two[j] += weights[1, 0] * same[j] + weights[1, 2] * after[j] + weights[1, 3] * beside

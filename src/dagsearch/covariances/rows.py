@@ -13,6 +13,9 @@ from dagsearch._internal.typing import FloatArray, IntArray
 class Stacked:
     """Rows of several kinds next to each other, such as those of the parts of a sum."""
 
+    products: Any = None
+    """What a covariance keeps of them while hyperparameters are learnt."""
+
     def __init__(self, parts: Iterable["Rows"]) -> None:
         self.parts = tuple(parts)
 
@@ -38,7 +41,8 @@ def joined(rows: Rows | None, more: Rows) -> Rows:
         return np.array(more)
     old, new, width = len(rows), len(rows) + len(more), more.shape[1]
     room = rows.base if isinstance(rows.base, np.ndarray) else rows
-    room = grown(room, new, max(rows.shape[1], width))
+    if room.shape[0] < new or room.shape[1] < width:
+        room = grown(room, new, max(rows.shape[1], width))
     room[old:new, :width], room[old:new, width:] = more, 0
     return room[:new]
 

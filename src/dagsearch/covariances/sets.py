@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dagsearch._internal import linalg
+from dagsearch._internal.compiled import compiled
 from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.covariances.base import Covariance, Gradient
 from dagsearch.covariances.items import BetweenItems, GivenMatrix, Nearness, Relevance
@@ -33,9 +34,8 @@ from dagsearch.space import Space
 
 # Exponents up to this size, four of which are added, do not overflow.
 _LARGE = 150.0
-# Of at least the first number of items, rows with at most the second share of entries are learnt from as
-# sparse ones.
-_MANY, _FEW = 128, 0.1
+# Of at least the first number of items, rows with at most the second share of entries are sparse.
+_MANY, _FEW = 128, 0.2
 
 
 class SetKernel(Covariance):
@@ -177,7 +177,10 @@ class SetKernel(Covariance):
         used = _used(rows)
         entries = rows[:, used]
         # In memory others come first: so they are wanted by what follows.
-        inner = (smooth[:, used] @ entries.T).T
+        if self._is_sparse(entries):
+            inner = sparse_product(entries, np.ascontiguousarray(smooth[:, used].T))
+        else:
+            inner = (smooth[:, used] @ entries.T).T
         inner -= about[:, 1]
         norms = self._norms(entries, used)
         u = -2.0 * inner
@@ -194,15 +197,22 @@ class SetKernel(Covariance):
     def _norms(self, entries: FloatArray, used: IntArray) -> FloatArray:
         """(x − x̄)ᵀK(x − x̄) of rows, of which the entries that are used are given."""
         matrix, towards = self._matrix_between, self._towards
-        smooth = entries if matrix is None else entries @ matrix[np.ix_(used, used)]
-        smooth = self._scale * smooth - 2.0 * towards[used]
-        return np.asarray(np.einsum("ij,ij->i", smooth, entries) + towards @ self._center)
+        if matrix is not None and self._is_sparse(entries):
+            squares = sparse_squares(entries, used, matrix)
+        else:
+            smooth = entries if matrix is None else entries @ matrix[np.ix_(used, used)]
+            squares = np.einsum("ij,ij->i", smooth, entries)
+        return np.asarray(self._scale * squares - 2.0 * (entries @ towards[used]) + towards @ self._center)
+
+    def _is_sparse(self, entries: Rows) -> bool:
+        """Whether rows of many items are faster added up entry by entry than multiplied."""
+        return self._center.size >= _MANY and np.count_nonzero(entries) <= _FEW * entries.size
 
     # Hyperparameters -------------------------------------------------------------------------------
 
     def value_and_gradient(self, rows: Rows) -> tuple[FloatArray, Gradient]:
         matrix, center = self._matrix_between, np.zeros(rows.shape[1])  # what entries lack to be centred
-        if self._parts and rows.shape[1] >= _MANY and np.count_nonzero(rows) <= _FEW * np.size(rows):
+        if self._parts and self._is_sparse(rows):
             from scipy.sparse import csr_array  # slow to import
 
             entries, center = csr_array(rows), self._center
@@ -267,12 +277,12 @@ class SetKernel(Covariance):
     def from_codes(self, codes: IntArray) -> Rows:
         return np.asarray(codes == 1, dtype=np.float64)
 
-    def sums_of_swaps(self, codes: IntArray, others: Rows, weights: FloatArray) -> FloatArray:
+    def sums_of_swaps(self, codes: IntArray, others: Rows, weights: FloatArray) -> list[FloatArray]:
         r"""Weighted sums of covariances of all leaves that have one item exchanged for another.
 
-        ``codes`` is a leaf, ``others`` are ``prepared`` rows of others, with one weight each. Row i and
-        column j of the result, shape ``(chosen, unchosen)``, are for the leaf without its i-th chosen item
-        and with the j-th unchosen one.
+        ``codes`` are leaves of one size, ``others`` are ``prepared`` rows of others, with one weight each.
+        Row i and column j of a leaf's sums, shape ``(chosen, unchosen)``, are for the leaf without its i-th
+        chosen item and with the j-th unchosen one.
 
         With a row x whose item i is exchanged for j, and y another row,
 
@@ -281,33 +291,35 @@ class SetKernel(Covariance):
         No term depends on y and on both items, so that the exponential has the factors F(y), A(i, y), B(j, y)
         and C(i, j), and the sums are a product of two matrices.
         """
-        i, j = np.flatnonzero(codes == 1), np.flatnonzero(codes != 1)
+        chosen = codes == 1
+        i = np.nonzero(chosen)[1].reshape(len(codes), -1)
         smooth, factors, about = others.parts
-        matrix, scale = self._matrix_between, self._scale
-        own = scale * (codes == 1 if matrix is None else matrix[i].sum(axis=0)) - self._towards
-        inner = smooth[:, i].sum(axis=1) - about[:, 1]
-        apart = own[i].sum() - own @ self._center + about[:, 0] - 2.0 * inner
+        matrix, scale, sharp = self._matrix_between, self._scale, 1.0 / (2.0 * self.length**2)
+        own = scale * (chosen if matrix is None else matrix[i].sum(axis=1)) - self._towards
+        inner = smooth[:, i].sum(axis=2) - about[:, 1, None]
+        apart = np.take_along_axis(own, i, 1).sum(axis=1) - own @ self._center + about[:, 0, None]
+        apart -= 2.0 * inner
         # How ‖x − eᵢ + eⱼ‖² differs from ‖x‖², for all j, of which those that are chosen are left out last.
-        sums = scale * (1.0 * (np.arange(len(codes)) == i[:, None]) if matrix is None else matrix[i])
-        half = 0.5 * scale * (np.ones(len(own)) if matrix is None else matrix.diagonal())
-        sums -= own + half
-        sums += (own - half)[i, None]
-        sharp = 1.0 / (2.0 * self.length**2)
+        sums = scale * (1.0 * (np.arange(own.shape[1]) == i[:, :, None]) if matrix is None else matrix[i])
+        half = 0.5 * scale * (np.ones(own.shape[1]) if matrix is None else matrix.diagonal())
+        sums -= (own + half)[:, None]
+        sums += np.take_along_axis(own - half, i, 1)[:, :, None]
         largest = max(about[:, 2].max(), sharp * max(np.abs(own).max(), 2.0 * half.max()))
         if largest <= _LARGE:
             sums *= sharp
             np.exp(sums, out=sums)
-            by_out = (weights * np.exp(-0.5 * sharp * apart))[:, None] / factors[:, i]
-            sums *= by_out.T @ factors
+            by_out = (weights[:, None] * np.exp(-0.5 * sharp * apart))[:, :, None] / factors[:, i]
+            sums *= (by_out.reshape(len(smooth), -1).T @ factors).reshape(sums.shape)
         else:  # the factors might overflow, their product does not
-            near = smooth - 0.5 * apart[:, None]
-            by_item = zip(smooth[:, i].T, sums, strict=True)
-            sums = np.array([weights @ np.exp(sharp * (near - away[:, None] + row)) for away, row in by_item])
+            for leaf, out in np.ndindex(i.shape):
+                near = smooth - (0.5 * apart[:, leaf] + smooth[:, i[leaf, out]])[:, None]
+                sums[leaf, out] = weights @ np.exp(sharp * (near + sums[leaf, out]))
         sums *= self.nonlinear
         trend = self.linear * (weights @ smooth)
         sums += trend
-        sums += (self.bias * weights.sum() + self.linear * float(weights @ inner) - trend[i])[:, None]
-        return np.asarray(sums[:, j])
+        level = self.bias * weights.sum() + self.linear * (weights @ inner)
+        sums += level[:, None, None] - trend[i][:, :, None]
+        return [of_leaf[:, ~inside] for of_leaf, inside in zip(sums, chosen, strict=True)]
 
     def __repr__(self) -> str:
         values = ", ".join(f"{parameter.name}={parameter.value:.3g}" for parameter in self.hyperparameters)
@@ -322,3 +334,28 @@ def _inverse(spread: float) -> float:
 def _used(rows: Rows) -> IntArray:
     """The entries that are not 0 in all rows."""
     return np.flatnonzero((rows != 0.0).any(axis=0))
+
+
+@compiled
+def sparse_product(rows: FloatArray, table: FloatArray) -> FloatArray:
+    """Rows, most of whose entries are 0, times a matrix."""
+    found = np.zeros((len(rows), table.shape[1]))
+    for i in range(len(rows)):
+        for entry in range(len(table)):
+            value = rows[i, entry]
+            if value != 0.0:
+                for j in range(table.shape[1]):
+                    found[i, j] += value * table[entry, j]
+    return found
+
+
+@compiled
+def sparse_squares(rows: FloatArray, items: IntArray, matrix: FloatArray) -> FloatArray:
+    """xᵀKx of rows x, most of whose entries are 0; the entries belong to some items."""
+    found = np.zeros(len(rows))
+    for i in range(len(rows)):
+        inside = np.flatnonzero(rows[i])
+        for e in inside:
+            for f in inside:
+                found[i] += rows[i, e] * matrix[items[e], items[f]] * rows[i, f]
+    return found

@@ -48,8 +48,6 @@ _NEGLIGIBLE = 2e-3
 class _Products(NamedTuple):
     """Inner products of some rows, which do not depend on the hyperparameters."""
 
-    rows: Rows
-    """Whose they are."""
     weighted: "dict[int, tuple[FloatArray, IntArray]]"
     """Views in which the relevance of places is learnt: their features, and the relevance of each column."""
     grams: list[FloatArray]
@@ -79,7 +77,6 @@ class _Scaled:
         # Names, medians and deviations of the logarithms of the hyperparameters.
         self.prior = [*of_views, ("nonlinear", 0.5, 1.0), ("private", 0.01, 1.0), *of_places]
         self.medians = np.array([median for _, median, _ in self.prior])
-        self._last: _Products | None = None
 
     def rows(self, codes: IntArray) -> Stacked:
         """Codes, and whatever else comparing them needs."""
@@ -87,8 +84,8 @@ class _Scaled:
         return self.views.described(np.ascontiguousarray(codes, dtype=np.int64))
 
     def products(self, rows: Rows) -> _Products:
-        """Inner products of rows, scaled; the last ones are kept, since a refit asks for them many times."""
-        if self._last is None or self._last.rows is not rows:
+        """Inner products of rows, scaled; kept with the rows, since a refit asks for them many times."""
+        if rows.products is None:
             count = len(self.squares)
             two_views = np.eye(count + count % 2, count).reshape(-1, 2, count)
             grams = [gram for two in two_views for gram in self.views.compared(rows, rows, self.alike, two)]
@@ -97,8 +94,9 @@ class _Scaled:
             if isinstance(self.views, PlaceViews) and self.places:
                 for view, (features, column) in self.views.weighted(rows).items():
                     weighted[view] = np.sqrt(self.squares[view]) * features, column
-            self._last = _Products(rows, weighted, scaled)
-        return self._last
+            rows.products = _Products(weighted, scaled)
+        found: _Products = rows.products
+        return found
 
 
 class Views(Covariance):
@@ -159,9 +157,7 @@ class Views(Covariance):
         return np.asarray(wanted * self._bound.squares * [self.linear, self.decay])
 
     def variances(self, rows: Rows) -> FloatArray:
-        return self._variances(self._views.norms(rows, self.relevance))
-
-    def _variances(self, norms: FloatArray) -> FloatArray:
+        norms = self._views.norms(rows, self.relevance)
         return np.asarray(norms @ self._weights[0] + (self._factor * _BIAS + self.nonlinear))
 
     def prepared(self, rows: Rows) -> Rows:
@@ -181,7 +177,7 @@ class Views(Covariance):
         near *= self.nonlinear
         cross += near
         cross += self._factor * _BIAS
-        return np.asarray(cross), self._variances(norms)
+        return np.asarray(cross), norms @ self._weights[0] + (self._factor * _BIAS + self.nonlinear)
 
     # Hyperparameters ---------------------------------------------------------------------------------
 

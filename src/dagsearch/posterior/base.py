@@ -107,8 +107,9 @@ class JointScores(Scores):
         """Number new nodes; returns their numbers."""
         new = slice(self._nodes, self._nodes + count)
         self._nodes = new.stop
-        for name in ("_mean", "_variance", "_observed", "_observed_noise"):
-            setattr(self, name, grown(getattr(self, name), new.stop))
+        if new.stop > len(self._mean):
+            for name in ("_mean", "_variance", "_observed", "_observed_noise"):
+                setattr(self, name, grown(getattr(self, name), new.stop))
         self._observed[new], self._observed_noise[new] = 0.0, np.inf
         return new
 
@@ -126,6 +127,11 @@ class JointScores(Scores):
             self._mean[some] = self.prior_mean + (1.0 - kappa) * mean + kappa * self._observed[some]
             self._variance[some] = (1.0 - kappa) ** 2 * variance + offset
         self._stale = nodes is not None
+
+    def means(self, nodes: Sequence[int]) -> FloatArray:
+        """Posterior mean of g of tracked nodes."""
+        self.refresh(nodes)
+        return self._mean[nodes]
 
     @abstractmethod
     def _shared_of(self, nodes: IntArray) -> tuple[FloatArray, FloatArray]:

@@ -10,6 +10,9 @@ from dagsearch._internal import linalg
 from dagsearch._internal.arrays import grown
 from dagsearch._internal.typing import FloatArray
 
+# Number of rows at a time of a product with the inverse.
+_BLOCK = 128
+
 
 class GrowingCholesky:
     """L and L⁻¹, lower triangles of shape ``(size, size)``.
@@ -42,7 +45,8 @@ class GrowingCholesky:
         """Append the rows (lᵀ, D): ``columns`` are l, shape ``(size, rows)``, and ``corner`` is D."""
         old, new = self.size, self.size + len(corner)
         carried = columns.T @ self.inverse
-        self._lower, self._inverse = grown(self._lower, new, new), grown(self._inverse, new, new)
+        if new > len(self._lower) or new > len(self._inverse):
+            self._lower, self._inverse = grown(self._lower, new, new), grown(self._inverse, new, new)
         self._lower[old:new, :old], self._lower[old:new, old:new] = columns.T, corner
         both = np.hstack([-carried, np.eye(len(corner))])
         self._inverse[old:new, :new] = linalg.solve_triangular(corner, both, lower=True, check_finite=False)
@@ -50,10 +54,12 @@ class GrowingCholesky:
 
     def whiten(self, columns: FloatArray) -> FloatArray:
         """L⁻¹ times columns, by the inverse."""
-        if self.size == 0 or columns.shape[1] == 1:
-            return np.asarray(self.inverse @ columns)  # multiplies the zeros, too, but copies nothing
-        # BLAS itself, which makes use of the triangle. It wants columns first, so everything is transposed.
-        return np.asarray(linalg.dtrmm(1.0, self.inverse.T, columns.T, side=1, lower=0).T)
+        # By blocks of rows, so that most of the zeros are left out.
+        found = np.empty((columns.shape[1], self.size))
+        for first in range(0, self.size, _BLOCK):
+            last = min(first + _BLOCK, self.size)
+            np.matmul(columns[:last].T, self._inverse[first:last, :last].T, out=found[:, first:last])
+        return found.T
 
     def solve(self, columns: FloatArray) -> FloatArray:
         """The same by L itself: a row of L must not inherit the digits that the inverse has lost."""

@@ -101,17 +101,20 @@ class FunctionScores(JointScores):
         mean = self.prior_mean + (1.0 - kappa) * mean + kappa * own
         return closer, mean, (1.0 - kappa) ** 2 * variance + offset
 
-    def best_swaps(self, codes: IntArray, most: int, closed: FloatArray) -> IntArray:
-        """Codes of the leaves with one chosen place exchanged for another that have the largest means.
+    def best_swaps(self, points: IntArray, most: int, closed: Sequence[FloatArray]) -> list[IntArray]:
+        """For some leaves, codes of those with one chosen place exchanged for another with the largest means.
 
-        It works for a :class:`dagsearch.covariances.SetKernel` after a reward. ``closed`` are leaves of this
-        kind that are left out: one row each, 1 for every place that is chosen.
+        It works for a :class:`dagsearch.covariances.SetKernel` after a reward. ``closed`` are leaves around
+        each point that are left out: one row each, 1 for every place that is chosen.
         """
-        chosen, unchosen = np.flatnonzero(codes == 1), np.flatnonzero(codes != 1)
-        if chosen.size == 0 or unchosen.size == 0:
-            return np.zeros((0, codes.size), dtype=codes.dtype)
         assert isinstance(self.covariance, SetKernel)
-        sums = self.covariance.sums_of_swaps(codes, self._anchors, self._alpha)
+        every = self.covariance.sums_of_swaps(points, self._anchors, self._alpha)
+        return [self._best_swaps(*one, most) for one in zip(points, every, closed, strict=True)]
+
+    def _best_swaps(self, codes: IntArray, sums: FloatArray, closed: FloatArray, most: int) -> IntArray:
+        if sums.size == 0:
+            return np.zeros((0, codes.size), dtype=codes.dtype)
+        chosen, unchosen = np.flatnonzero(codes == 1), np.flatnonzero(codes != 1)
         out, into = (closed[:, chosen] != 1).argmax(axis=1), (closed[:, unchosen] == 1).argmax(axis=1)
         sums[out, into] = -np.inf
         best = largest(sums.ravel(), most)
@@ -135,6 +138,11 @@ class FunctionScores(JointScores):
 
     def _shared_of(self, nodes: IntArray) -> tuple[FloatArray, FloatArray]:
         return self._shared(*self._related(self._rows[nodes]))
+
+    def means(self, nodes: Sequence[int]) -> FloatArray:
+        kappa, _ = offsets(self._observed_noise[nodes], self.covariance.private)
+        shared = self._alpha @ self._related(self._rows[nodes])[0]
+        return np.asarray(self.prior_mean + (1.0 - kappa) * shared + kappa * self._observed[nodes])
 
     def _joint(self, nodes: IntArray) -> FloatArray:
         rows = self._rows[nodes]

@@ -56,6 +56,7 @@ class WeightScores(JointScores):
         super().__init__(covariance, noise, mean)
         self._dimension = 0  # number of weights d
         self._weight_mean, self._weight_cov = np.zeros(0), np.zeros((0, 0))  # with room for more
+        self._weights = Weights(self._weight_mean, self._weight_cov)  # without it
         self._starts = np.zeros(1, dtype=np.int64)
         self._columns = np.zeros(0, dtype=np.int64)
         self._values = np.zeros(0)
@@ -88,12 +89,7 @@ class WeightScores(JointScores):
             self._weight_cov = grown(self._weight_cov, new, new)
             self._weight_cov[range(old, new), range(old, new)] = 1.0
             self._dimension = new
-
-    @property
-    def _weights(self) -> Weights:
-        """m and S."""
-        d = self._dimension
-        return Weights(self._weight_mean[:d], self._weight_cov[:d, :d])
+            self._weights = Weights(self._weight_mean[:new], self._weight_cov[:new, :new])
 
     def predict(self, states: Sequence[State]) -> tuple[FloatArray, FloatArray]:
         rows = self._features(states)
@@ -146,6 +142,8 @@ class WeightScores(JointScores):
 
     def _fantasise(self, nodes: Sequence[int]) -> None:
         self._linear, self._weight_cov = self._linear.copy(), self._weight_cov.copy()
+        d = self._dimension
+        self._weights = self._weights._replace(cov=self._weight_cov[:d, :d])
         for node in nodes:
             self.refresh([node])
             self._learn(node, float(self._mean[node]), self.noise, fantasy=True)  # a reward equal to the mean

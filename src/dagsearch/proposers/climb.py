@@ -71,7 +71,7 @@ class Climb(Configured):
         met = [one for one, closed in zip(reached, landscape.closed(starts), strict=True) if not closed]
         for _ in range(_DEPTH):
             landscape.index.deadline.check()
-            around = [landscape.around(point, rng) for _, point in reached]
+            around = landscape.around([point for _, point in reached], rng)
             higher = []
             for (before, _), points, rating in zip(reached, around, landscape.rate_open(around), strict=True):
                 best = landscape.first_leaf(points, rating)
@@ -100,13 +100,14 @@ class _Landscape:
         self._by_swaps = all_swaps and rates_swaps
         self._known = known.read(view.index) if self._by_codes else None
         # How far above the best score to aim, in the model's units.
-        self._target = float(view.posterior.moments(good)[0].max()) + view.part.margin
+        self._target = float(scores.means(good).max()) + view.part.margin
 
-    def around(self, point: Any, rng: np.random.Generator) -> Points:
-        """Points one change away: of many swaps those with the best means, else a random part."""
+    def around(self, points: Sequence[Any], rng: np.random.Generator) -> Sequence[Points]:
+        """Points one change away from each: of many swaps those with the best means, else a random part."""
         if self._by_swaps and self._reader is not None and self._known is not None:
-            return self._reader.best_swaps(point, _CLOSER, self._known.closed_beside(point))
-        return self.moves.around(point, _MOST_NEIGHBOURS, rng)
+            closed = list(map(self._known.closed_beside, points))
+            return self._reader.best_swaps(np.array(points), _CLOSER, closed)
+        return [self.moves.around(point, _MOST_NEIGHBOURS, rng) for point in points]
 
     def rate(self, points: Points) -> FloatArray:
         """Logarithm of the expected improvement, shape ``(points,)``; −∞ if many others have better means."""

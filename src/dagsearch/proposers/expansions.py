@@ -1,6 +1,5 @@
 """The children that a descent sees at a node, and how the DAG grows."""
 
-from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -36,6 +35,7 @@ class Options:
         """+1 where MAX decides, −1 where MIN does."""
         self.visits = int(graph.visits[node]) + 1
         """Number of descents through the node, including the current one."""
+        self._known: tuple[FloatArray, FloatArray] | None = None
 
     @property
     def nodes(self) -> IntArray:
@@ -48,17 +48,21 @@ class Options:
     @property
     def mean(self) -> FloatArray:
         """Mean of each option's v, or of g + Δ for an option outside the DAG; negated at MIN's turn."""
-        mean = self._values[0]
+        mean = self._values()[0]
         return mean if self.sign > 0 else -mean
 
     @property
     def variance(self) -> FloatArray:
         """Variance of each option's v, or of g + Δ for an option outside the DAG."""
-        return self._values[1]
+        return self._values()[1]
 
-    @cached_property
     def _values(self) -> tuple[FloatArray, FloatArray]:
         """Means and variances, as MAX sees them."""
+        if self._known is None:  # a cached property would take a lock
+            self._known = self._computed()
+        return self._known
+
+    def _computed(self) -> tuple[FloatArray, FloatArray]:
         graph, children = self.explored.graph, self.children
         known = (children >= 0).nonzero()[0]
         if known.size == children.size:

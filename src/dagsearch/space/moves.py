@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dagsearch._internal.compiled import compiled
 from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.problem import Action, Coding, Layout, State
 from dagsearch.space.walks import Walk, passed
@@ -123,8 +124,9 @@ class Ladder:
 
 def others(rows: IntArray, codes: IntArray) -> IntArray:
     """Different rows, without those that are ``codes``."""
-    rows = np.unique(rows, axis=0)
-    return np.asarray(rows[(rows != codes).any(axis=1)])
+    rows = rows[np.lexsort(rows.T[::-1])]  # takes a third of the time of np.unique
+    is_new = (rows[1:] != rows[:-1]).any(axis=1)
+    return np.asarray(rows[np.append(True, is_new)[: len(rows)] & (rows != codes).any(axis=1)])
 
 
 class Swaps:
@@ -174,15 +176,27 @@ class Stretches:
         moved, place = group < moves, group[group >= moves] - moves
         replaced = np.tile(codes, (place.size, 1))
         replaced[np.arange(place.size), place] = unused[number[~moved]]
-        kind, first = np.divmod(group[moved, None], self._length)
-        last = first + self._DISTANCES[kind] + number[moved, None]
-        position = np.arange(self._length)
-        swapped = np.where(position == first, last, np.where(position == last, first, position))
-        later = np.where(position == last, first, position + 1)
-        sooner = np.where(position == first, last, position - 1)
-        source = np.choose(kind, [swapped, later, sooner, first + last - position])
-        rearranged = codes[np.where((first <= position) & (position <= last), source, position)]
+        kind, first = np.divmod(group[moved], self._length)
+        rearranged = _rearranged(codes, kind, first, first + self._DISTANCES[kind] + number[moved])
         return np.concatenate([rearranged, replaced])
+
+
+@compiled
+def _rearranged(codes: IntArray, kind: IntArray, first: IntArray, last: IntArray) -> IntArray:
+    """An order with its stretches from ``first`` to ``last`` changed, one in each row."""
+    rows = np.empty((kind.size, codes.size), codes.dtype)
+    for i in range(kind.size):
+        row, a, b = rows[i], first[i], last[i]
+        row[:] = codes
+        if kind[i] == 0:
+            row[a], row[b] = codes[b], codes[a]
+        elif kind[i] == 1:
+            row[a:b], row[b] = codes[a + 1 : b + 1], codes[a]
+        elif kind[i] == 2:
+            row[a + 1 : b + 1], row[a] = codes[a:b], codes[b]
+        else:
+            row[a : b + 1] = codes[a : b + 1][::-1]
+    return rows
 
 
 class PathMoves:

@@ -1,5 +1,6 @@
 """Named choices as arrays: one place per name, one category per value, as far as they were seen."""
 
+from array import array
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import cached_property
@@ -170,6 +171,14 @@ class NamedCodes:
                 row[place] = code_of.get(value, -1)
                 last = max(last, place)
         return row if complete else row[: last + 1] + [-1] * (len(row) - last - 1)
+
+    def extended(self, row: "array[int]", name: str, value: Hashable) -> "array[int]":
+        """Another row with one more choice."""
+        row = array("q", row)
+        if name in self._code:
+            place, code_of = self._code[name]
+            row[place] = code_of.get(value, -1)
+        return row
 
     def wanted(self, codes: IntArray) -> Chosen:
         """The values of a row of codes, in the order of the places."""

@@ -9,9 +9,11 @@ repeatedly on one path. So a network has a first, a second and a third type of l
 settings of its model, wherever on the path they are chosen.
 """
 
-from collections.abc import Hashable, Sequence
+from array import array
+from collections.abc import Hashable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, NamedTuple
+from itertools import pairwise
+from typing import Any, Final
 
 import numpy as np
 
@@ -20,7 +22,7 @@ from dagsearch.errors import ProblemError
 from dagsearch.problem import Action, Coding, Layout, Problem, State
 from dagsearch.space.chosen import Chosen, Options
 from dagsearch.space.moves import others
-from dagsearch.space.named import COMPLETIONS, Answer, Seen
+from dagsearch.space.named import COMPLETIONS, Answer, NamedCodes, Seen
 from dagsearch.space.numbers import numbers_of, numbers_of_places
 from dagsearch.space.walks import Path
 
@@ -29,8 +31,8 @@ from dagsearch.space.walks import Path
 _MOST_NAMES, _FEW = 2000, 8
 # Number of paths on which it is tried whether decisions can be exchanged.
 _TRIED = 16
-# Number of states whose decisions are remembered.
-_REMEMBERED = 100_000
+# Number of states whose decisions are remembered, and of states whose options are.
+_REMEMBERED, _WALKED = 100_000, 50_000
 
 
 def tuple_coding(paths: Sequence[Path]) -> Coding | None:
@@ -72,17 +74,22 @@ def tuple_coding(paths: Sequence[Path]) -> Coding | None:
     return Coding(layout, codes, leaf_of, list, certain=certain, complete=always_same)
 
 
-class _Step(NamedTuple):
-    """A decision on the path to a state: its question, its options, the choice, and the next state."""
+class _Node:
+    """A state on a way: the decision that leads there, what is asked there, and codes of all decisions."""
 
-    name: str
-    options: Options
-    value: Hashable
-    state: State
+    __slots__ = ("name", "next", "options", "row", "state", "value")
+
+    def __init__(self, value: Hashable, state: State, name: str, options: Options, row: "array[int]") -> None:
+        self.value, self.state, self.name, self.options, self.row = value, state, name, options, row
+        self.next: dict[Hashable, _Node] = {} if options else _NONE
 
 
-def _chosen(steps: Sequence[_Step]) -> Chosen:
-    return Chosen.among(tuple([step.options for step in steps]), {step.name: step.value for step in steps})
+_NONE: Final[dict[Any, Any]] = {}
+
+
+def _chosen(way: Sequence[_Node]) -> Chosen:
+    named = {node.name: after.value for node, after in pairwise(way)}
+    return Chosen.among(tuple([node.options for node in way[:-1]]), named)
 
 
 class PathCodes:
@@ -90,7 +97,9 @@ class PathCodes:
 
     def __init__(self, problem: Problem, key: Any) -> None:
         self._problem, self._key = problem, key
-        self._names: dict[tuple[Options, int], str] = {}
+        self._names: dict[tuple[int, int], str] = {}
+        self._options: dict[Options, Options] = {}  # each once, so that they are compared quickly
+        self._begin(Seen().codes)
         self._ways: dict[Hashable, Chosen] = {}
         self._seen = Seen()
         self._complete = self._seen.look_around(lambda answer: _chosen(self._walked(answer)))
@@ -102,6 +111,7 @@ class PathCodes:
         sizes = [size for size, known in zip(codes.layout.categories, numbers, strict=True) if known is None]
         if not self._complete or sum(sizes) > _MOST_NAMES:
             return None
+        self._begin(codes)
         found = self._seen.coding(
             lambda codes: self._remember(self._walked(self._seen.codes.answer(codes))),
             self._path_to,
@@ -116,26 +126,52 @@ class PathCodes:
         with suppress(ProblemError, ValueError, TypeError, LookupError):  # the root may have moved since
             self._remember(self._walked(lambda name, options: next(given, options[0])))
 
-    def _walked(self, answer: Answer, begun: Sequence[_Step] = ()) -> list[_Step]:
-        """A way to a leaf, from the root or from where one was begun."""
-        problem, steps = self._problem, list(begun)
-        state = steps[-1].state if steps else problem.root()
-        while options := tuple(problem.actions(state)):
-            which = options, sum(step.options == options for step in steps)
-            name = self._names.setdefault(which, f"question {len(self._names)}")
-            if (value := answer(name, options)) not in options:
-                raise ProblemError(f"{value!r} is not offered at {state!r}")
-            state = problem.step(state, value)
-            steps.append(_Step(name, options, value, state))
-        return steps
+    def _begin(self, named: NamedCodes) -> None:
+        """Forget which states the decisions lead to."""
+        self._named, self._nodes = named, 0
+        self._root = self._node([], None)
 
-    def _remember(self, steps: Sequence[_Step]) -> State:
+    def _walked(
+        self, answer: Answer, wanted: Mapping[str, Hashable] = _NONE, begun: Sequence[_Node] = ()
+    ) -> list[_Node]:
+        """A way to a leaf, from the root or from where one was begun; answers where nothing is wanted."""
+        if not begun and (self._nodes > _WALKED or self._problem.root() != self._root.state):
+            self._begin(self._named)
+        way = list(begun) or [self._root]
+        while options := (node := way[-1]).options:
+            after = node.next.get(value := wanted.get(node.name, options))  # the options are none of them
+            if after is None and value in options:
+                after = node.next[value] = self._node(way, value)
+            elif after is None:  # where answers lead is hardly ever wanted again
+                value = answer(node.name, options)
+                after = node.next.get(value) or self._node(way, value)
+            way.append(after)
+        return way
+
+    def _node(self, way: Sequence[_Node], value: Hashable) -> _Node:
+        """The state after a decision at the end of a way, where one comes for the first time; or the root."""
+        if not way:
+            state, row = self._problem.root(), array("q", self._named.row({}, complete=True))
+        elif value not in (last := way[-1]).options:
+            raise ProblemError(f"{value!r} is not offered at {last.state!r}")
+        else:
+            state = self._problem.step(last.state, value)
+            row = self._named.extended(last.row, last.name, value)
+        options, name = tuple(self._problem.actions(state)), ""
+        if options:
+            options = self._options.setdefault(options, options)
+            which = id(options), sum([one.options is options for one in way])
+            name = self._names.setdefault(which, f"question {len(self._names)}")
+        self._nodes += 1
+        return _Node(value, state, name, options, row)
+
+    def _remember(self, way: Sequence[_Node]) -> State:
         """Remember which decisions lead to the states of a way; returns its leaf."""
         if len(self._ways) > _REMEMBERED:
             self._ways.clear()
-        for number, step in enumerate(steps, 1):
-            self._ways.setdefault(self._key(step.state), _chosen(steps[:number]))
-        return steps[-1].state
+        for number, node in enumerate(way[1:], 2):
+            self._ways.setdefault(self._key(node.state), _chosen(way[:number]))
+        return way[-1].state
 
     def _way(self, state: State) -> Chosen | None:
         """The decisions that lead to a state; of a tuple these may be its elements."""
@@ -155,16 +191,13 @@ class PathCodes:
 
         Later decisions stay as they are where they are still offered. The others are drawn, in several ways.
         """
-        named, found, drawn = self._seen.codes, list[list[int]](), list[Hashable]()
-        steps = self._walked(named.answer(codes))
-        own = {step.name: step.value for step in steps}
-        level = {name: place for place, name in enumerate(own)}
+        named, found, drawn = self._named, list["array[int]"](), list[Hashable]()
+        way = self._walked(named.answer(codes), named.wanted(codes))
+        own = dict(_chosen(way))
+        level = {name: place for place, name in enumerate(own, 1)}
 
-        def answer(name: str, options: Options) -> Hashable:
-            value = wanted.get(name, options)  # which is none of them
-            if value not in options:
-                value = options[int(rng.random() * len(options))]
-                drawn.append(value)
+        def draw(name: str, options: Options) -> Hashable:
+            drawn.append(value := options[int(rng.random() * len(options))])
             return value
 
         for name, value in named.changed(codes, named.changes.around(codes, count, rng)):
@@ -173,10 +206,10 @@ class PathCodes:
             wanted = {**own, name: value}
             for _ in range(COMPLETIONS):
                 drawn.clear()
-                found.append(named.row(_chosen(self._walked(answer, steps[: level[name]])), complete=True))
+                found.append(self._walked(draw, wanted, way[: level[name]])[-1].row)
                 if not drawn:
                     break
-        return others(np.array(found, dtype=np.int64).reshape(-1, len(codes)), codes)
+        return others(np.frombuffer(b"".join(found), dtype=np.int64).reshape(-1, len(codes)), codes)
 
 
 def paths_are_states(problem: Problem, key: Any, paths: Sequence[Path]) -> bool:
