@@ -33,15 +33,22 @@ class Paths:
         self._edges = edges
         self._found: dict[tuple[int, ...], tuple[float, list[int]]] = {}
         """Value and edges of every path, by the numbers of its actions."""
+        self._growing: tuple[int, ...] = ()
 
-    def add(self, node: int) -> None:
-        """A path has come to its end at a node; its value is the best that stopping on it earns."""
+    def add(self, node: int, grows: bool = False) -> None:
+        """A path has come to its end at a node; its value is the best that stopping on it earns.
+
+        The best path may also be one that ``grows``: it takes the place of what it was before.
+        """
         edges = self._edges
         path = edges.path_to(node)
-        nodes = edges.child[path]
-        value = float((edges.reach[nodes] + edges.stop[nodes]).max())
+        nodes, actions = edges.child[path], tuple([edges.number(edge) for edge in path])
+        value = float((edges.reach[nodes] + edges.stop[nodes]).max(initial=-math.inf))
+        if grows:
+            self._found.pop(self._growing, None)
+            self._growing = actions
         if math.isfinite(value):
-            self._found[tuple([edges.number(edge) for edge in path])] = value, path
+            self._found[actions] = value, path
 
     def choose(self, rng: np.random.Generator) -> tuple[int, tuple[int, ...]] | None:
         """An open edge and the numbers of the actions after it; ``None`` if nothing close is open."""
