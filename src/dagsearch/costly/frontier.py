@@ -17,13 +17,13 @@ _FEW = 12
 # Number of steps below the best state after which a path is taken to have no end.
 _DEEPEST = 25
 # Smallest expected improvement on the best state at its depth for which a step of a sweep is tried, over the
-# usual size of effects.
-_LEAST = 0.05
+# usual size of effects: logarithms where paths may stop, and gains, which are not, elsewhere.
+_LEAST, _LEAST_GAIN = 0.05, 0.005
 # Numbers of states at each depth from which sweeps go on; with few actions, only the first of them.
 _WIDTHS = (1, 2, 4, 8, 16, 32)
 # How much earlier steps count when sweeps and paths are compared, and number of steps for which an
 # improvement is expected before any is seen.
-_EARLIER, _EXPECTED = 0.97, 12.0
+_EARLIER, _EXPECTED = 0.97, 20.0
 
 
 class Frontier:
@@ -55,10 +55,11 @@ class Frontier:
                 return edge, plan[place + 1 :]
             if edge < 0 and (openly := self._open_at(-1 - edge)).size:
                 return self._likely(openly, rng), ()
-        if edges.best == -math.inf and (first := self._open_at(0)).size:
-            return self._likely(first, rng), ()
-        if (edge := self._sweep(rng)) >= 0:
+        first = self._open_at(0) if edges.best == -math.inf else np.zeros(0, dtype=np.int64)
+        if (not first.size or len(edges.leaving[0]) <= _FEW) and (edge := self._sweep(rng)) >= 0:
             return edge, None
+        if first.size:
+            return self._likely(first, rng), ()
         return self._paths.choose(rng) or (self._best_first(rng), None)
 
     def _open_at(self, node: int) -> IntArray:
@@ -92,7 +93,8 @@ class Frontier:
 
     def _swept(self, level: list[int], width: int) -> int:
         """A step that may lead to one of the best states at its depth, on the way down by these, or −1."""
-        edges, standing, least = self._edges, self._edges.standings(), _LEAST * self._model.size
+        edges, standing = self._edges, self._edges.standings()
+        least = self._model.size * (_LEAST if math.isfinite(edges.stop[0]) else _LEAST_GAIN)
         while level and least > 0.0 and self._may_end(level[0]):  # else siblings look the same
             own = np.array([edge for node in level for edge in edges.leaving[node]], dtype=np.int64)
             states = np.unique(edges.child[own[edges.became[own] >= KNOWN]])
