@@ -19,6 +19,8 @@ _DEEPEST = 25
 # Smallest expected improvement on the best state at its depth for which a step of a sweep is tried, over the
 # usual size of effects: logarithms where paths may stop, and gains, which are not, elsewhere.
 _LEAST, _LEAST_GAIN = 0.05, 0.005
+# Number of the best states with open steps whose steps are rated where paths do not end.
+_BEGINS = 20
 # Numbers of states at each depth from which sweeps go on; with few actions, only the first of them.
 _WIDTHS = (1, 2, 4, 8, 16, 32)
 # How much earlier steps count when sweeps and paths are compared, and number of steps for which an
@@ -113,6 +115,10 @@ class Frontier:
     def _best_first(self, rng: np.random.Generator) -> int:
         """The step with the largest expected improvement on the best path per cost; the deepest of equals."""
         openly = np.flatnonzero(self._edges.open)
+        node, standing = self._edges.node[openly], self._edges.standings()
+        begins = np.flatnonzero(np.bincount(node))
+        begins = begins[np.argsort(-standing[begins], kind="stable")[:_BEGINS]]
+        openly = openly[np.isin(node, begins)]
         rated = self._model.improvements(openly)
         best = openly[rated == rated.max()]
         depth = self._edges.depth[self._edges.node[best]]
