@@ -48,8 +48,6 @@ class StepProposal(Proposal):
     """The state and the action; :attr:`actions` end with this action."""
     edge: int = field(default=-1, repr=False)
     """Number of the step in the search."""
-    begins: bool = field(default=False, compare=False, repr=False)
-    """Whether it begins a new part of the search."""
     plan: tuple[int, ...] | None = field(default=None, compare=False, repr=False)
     """Numbers of the actions that are planned after it; ``None`` if it is not a step of a planned path."""
     drawn: bool = field(default=False, compare=False, repr=False)

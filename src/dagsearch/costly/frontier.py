@@ -1,146 +1,103 @@
-"""Chooses the costly step to take next."""
+"""Chooses the costly step to take next.
+
+Every step belongs to a sweep or to a path. ``docs/costly.md`` has the rules.
+"""
 
 import math
 
 import numpy as np
 
-from dagsearch._internal.arrays import grown
-from dagsearch._internal.typing import FloatArray, IntArray
+from dagsearch._internal.typing import IntArray
 from dagsearch.costly.edges import BACK, FAILED, KNOWN, NEW, UNTAKEN, Edges
 from dagsearch.costly.model import StepModel
 from dagsearch.costly.paths import Paths
 
-# Number of steps without an improvement after which a part of the search has dried up: of the first part, of
-# later ones, for each step that it took to its best, and at most.
-_FIRST, _LATER, _SHARE, _MOST = 25.0, 12.0, 0.2, 100.0
-# Probability that a new part begins on the best path of all; the next best has the same share of the rest.
-_BEST = 0.8
-# Number of parts that have dried up, for each state where nothing can be done, with which paths still end.
-_ENDING = 10
-# Number of actions at the root up to which a search begins with a sweep: with more, a sweep costs much more
-# than a path that shows where paths end.
+# Number of actions at the root up to which paths are taken to end before one has: to sweep is cheap then.
 _FEW = 12
+# Number of steps below the best state after which a path is taken to have no end.
+_DEEPEST = 25
 # Smallest expected improvement on the best state at its depth for which a step of a sweep is tried, over the
-# usual size of effects.
-_LEAST = 0.05
-# Numbers of states at each depth from which later sweeps go on; with few actions, only the first of them.
+# usual size of effects: logarithms where paths may stop, and gains, which are not, elsewhere.
+_LEAST, _LEAST_GAIN = 0.05, 0.005
+# Number of the best states with open steps whose steps are rated where paths do not end.
+_BEGINS = 20
+# Numbers of states at each depth from which sweeps go on; with few actions, only the first of them.
 _WIDTHS = (1, 2, 4, 8, 16, 32)
-
-
-class Part:
-    """A part of the search: the states that were reached after one step away from what was known before."""
-
-    def __init__(self) -> None:
-        self.tries, self.improved = 0, 0
-        """Number of steps taken where one could have stopped, and how many there were at its last
-        improvement."""
-        self.best, self.node = -math.inf, 0
-        """What its best path earns, and where that ends."""
+# How much earlier steps count when sweeps and paths are compared, and number of steps for which an
+# improvement is expected before any is seen.
+_EARLIER, _EXPECTED = 0.97, 20.0
 
 
 class Frontier:
-    """Chooses the step with the largest expected improvement per cost.
-
-    A part of the search that has dried up is left for a new one, which grows faster, since the actions are
-    known by then. Only steps where one could have stopped count: others show no improvement before their
-    path ends. ``docs/costly.md`` has the rules.
-    """
+    """Chooses between the next step of a sweep and that of a path."""
 
     def __init__(self, edges: Edges, model: StepModel) -> None:
-        self._edges, self._model = edges, model
-        self._parts, self._active = [Part()], 0
-        self._of_node = np.zeros(64, dtype=np.int64)
-        self._ends, self._dried = 0, 0
+        self._edges, self._model, self._paths = edges, model, Paths(edges)
+        self._ends = False
+        """Whether a state where nothing can be done is known."""
         self._sweeping = 0
         """Where the first sweep has taken its last step."""
         self._tried, self._best = np.zeros((2, 2)), -math.inf
         """Number of steps of sweeps and of paths, and of those that have improved on the best."""
-        self._paths = Paths(edges)
+        self._top = 0
+        """Where the best path ends."""
         self._under_way: list[tuple[int, tuple[int, ...]]] = []
         """Paths that go on: the last node of each, and the actions that are planned from there."""
 
-    def choose(self, rng: np.random.Generator, beginning: bool) -> tuple[int, bool, tuple[int, ...] | None]:
-        """An open edge, of which there must be one, and why. Nothing changes.
+    def choose(self, rng: np.random.Generator) -> tuple[int, tuple[int, ...] | None]:
+        """An open edge, of which there must be one. Nothing changes.
 
-        ``beginning`` says whether a step is on its way that begins a part. Returned are the edge, whether it
-        begins a part, and the numbers of the actions that are planned after it, ``None`` if it is not a step
-        of a path.
+        The numbers of the actions that are planned after it come with it, ``None`` if it is not a step of a
+        path.
         """
-        if self._by_paths and (found := self._step_of_path(rng)) is not None:
-            return found[0], False, found[1]
-        is_dry = self._is_dry and not beginning and not self._paths_end
-        if is_dry and (edge := self._beginning(rng)) is not None:
-            return edge, True, None
-        openly, goals = np.flatnonzero(self._edges.open), self._goals()
-        openly = openly[goals[self._edges.node[openly]] < np.inf]
-        rated = self._model.improvements(openly, goals[self._edges.node[openly]])
-        best = openly[rated == rated.max()]
-        depth = self._edges.depth[self._edges.node[best]]
-        return int(rng.choice(best[depth == depth.max()])), False, None
+        edges = self._edges
+        for node, plan in self._under_way:
+            edge, place = self._paths.follow(node, plan)
+            if edge >= 0 and edges.became[edge] == UNTAKEN:
+                return edge, plan[place + 1 :]
+            if edge < 0 and (openly := self._open_at(-1 - edge)).size:
+                return self._likely(openly, rng), ()
+        first = self._open_at(0) if edges.best == -math.inf else np.zeros(0, dtype=np.int64)
+        if (not first.size or len(edges.leaving[0]) <= _FEW) and (edge := self._sweep(rng)) >= 0:
+            return edge, None
+        if first.size:
+            return self._likely(first, rng), ()
+        return self._paths.choose(rng) or (self._best_first(rng), None)
 
     def _open_at(self, node: int) -> IntArray:
         own = np.array(self._edges.leaving[node], dtype=np.int64)
         return np.asarray(own[self._edges.became[own] == UNTAKEN])
-
-    # Where paths end ---------------------------------------------------------------------------------------
-
-    @property
-    def _paths_end(self) -> bool:
-        """Whether paths come to an end, rather than dry up, or have no value before."""
-        return _ENDING * self._ends > self._dried or self._edges.best == -math.inf
-
-    @property
-    def _is_dry(self) -> bool:
-        """Whether improvements of the active part have dried up."""
-        part, patience = self._parts[self._active], _LATER if self._active else _FIRST
-        return part.tries - part.improved > min(patience + _SHARE * part.improved, _MOST)
-
-    @property
-    def _few(self) -> bool:
-        """Whether a sweep comes first."""
-        return len(self._edges.leaving[0]) <= _FEW
-
-    @property
-    def _by_paths(self) -> bool:
-        """Whether steps are chosen as if paths came to an end."""
-        return (self._few and self._active == 0 and not self._is_dry) or self._paths_end
-
-    def _step_of_path(self, rng: np.random.Generator) -> tuple[int, tuple[int, ...] | None] | None:
-        """A step of a path under way, else of the sweep, else one that begins a path close to a good one."""
-        for node, plan in self._under_way:
-            edge, place = self._paths.follow(node, plan)
-            if edge >= 0 and self._edges.became[edge] == UNTAKEN:
-                return edge, plan[place + 1 :]
-            if edge < 0 and (openly := self._open_at(-1 - edge)).size:
-                return self._likely(openly, rng), ()
-        first = self._open_at(0) if self._edges.best == -math.inf else np.zeros(0, dtype=np.int64)
-        if (self._few or not first.size) and (edge := self._sweep()) >= 0:
-            return edge, None
-        return (self._likely(first, rng), ()) if first.size else self._paths.choose(rng)
 
     def _likely(self, openly: IntArray, rng: np.random.Generator) -> int:
         """The step of some that seems best, with which a path goes on without a plan."""
         mean, _ = self._model.believed(openly)
         return int(rng.choice(openly[mean == mean.max()]))
 
-    def _sweep(self) -> int:
-        """A step of the narrowest sweep that has one left, or −1.
+    # Sweeps ------------------------------------------------------------------------------------------------
 
-        The first goes on where it took its last step: with another state above, all below would be lost.
-        Later ones begin at the root again.
+    def _sweep(self, rng: np.random.Generator) -> int:
+        """The next step of a sweep, or −1 if paths improve more often.
+
+        The first sweep goes on where it took its last step: with another state above, all below would be
+        lost. Later ones begin at the root again.
         """
-        edge, (steps, improved) = self._swept([self._sweeping], 1), self._tried
-        for width in _WIDTHS[:1] if self._few else _WIDTHS:
-            rates = (improved + 1.0) / (steps + 1.0)
-            if edge >= 0 or (width > 1 and rates[0] < rates[1]):
+        steps, improved = self._tried
+        rates = (improved + 1.0) / (steps + _EXPECTED)
+        ahead, few = bool(rates[0] >= rates[1]), len(self._edges.leaving[0]) <= _FEW
+        if not self._ends and not (few and self._may_end(self._sweeping)):
+            return self._best_first(rng) if ahead else -1
+        edge = self._swept([self._sweeping], 1)
+        for width in _WIDTHS[:1] if few else _WIDTHS:
+            if edge >= 0 or (width > 1 and not ahead):
                 break
             edge = self._swept([0], width)
         return edge
 
     def _swept(self, level: list[int], width: int) -> int:
         """A step that may lead to one of the best states at its depth, on the way down by these, or −1."""
-        edges, standing, least = self._edges, self._edges.standings(), _LEAST * self._model.size
-        while level and least > 0.0:  # else siblings look the same
+        edges, standing = self._edges, self._edges.standings()
+        least = self._model.size * (_LEAST if math.isfinite(edges.stop[0]) else _LEAST_GAIN)
+        while level and least > 0.0 and self._may_end(level[0]):  # else siblings look the same
             own = np.array([edge for node in level for edge in edges.leaving[node]], dtype=np.int64)
             states = np.unique(edges.child[own[edges.became[own] >= KNOWN]])
             openly = own[edges.became[own] == UNTAKEN]
@@ -155,7 +112,23 @@ class Frontier:
             level = states.tolist()
         return -1
 
-    # Learning ----------------------------------------------------------------------------------------
+    def _best_first(self, rng: np.random.Generator) -> int:
+        """The step with the largest expected improvement on the best path per cost; the deepest of equals."""
+        openly = np.flatnonzero(self._edges.open)
+        node, standing = self._edges.node[openly], self._edges.standings()
+        begins = np.flatnonzero(np.bincount(node))
+        begins = begins[np.argsort(-standing[begins], kind="stable")[:_BEGINS]]
+        openly = openly[np.isin(node, begins)]
+        rated = self._model.improvements(openly)
+        best = openly[rated == rated.max()]
+        depth = self._edges.depth[self._edges.node[best]]
+        return int(rng.choice(best[depth == depth.max()]))
+
+    def _may_end(self, node: int) -> bool:
+        """Whether a path is not yet far below the best state."""
+        return bool(self._edges.depth[node] <= self._edges.depth[self._top] + _DEEPEST)
+
+    # Learning ----------------------------------------------------------------------------------------------
 
     def asked(self, edge: int, plan: tuple[int, ...] | None) -> None:
         """A step was asked for: the path that it continues waits until it has been taken."""
@@ -164,29 +137,23 @@ class Frontier:
                 del self._under_way[place]
                 return
 
-    def learn(self, edge: int, begins: bool, plan: tuple[int, ...] | None) -> None:
-        """A step was taken or has failed; it was chosen for this reason."""
+    def learn(self, edge: int, plan: tuple[int, ...] | None) -> None:
+        """A step was taken or has failed; ``plan`` is what was planned after it."""
         edges, node = self._edges, int(self._edges.node[edge])
-        part, became, child = int(self._of_node[node]), edges.became[edge], int(edges.child[edge])
-        self._parts[part].tries += math.isfinite(edges.stop[node])
-        self._dried += begins
-        if self._by_paths:
-            self._tried[:, int(plan is not None)] += 1.0, edges.best > self._best
-            if plan is None and edges.depth[node] > edges.depth[self._sweeping]:
-                self._sweeping = node
-        self._best = edges.best
-        if became == NEW:
-            if begins:
-                part = self._active = len(self._parts)
-                self._parts.append(Part())
-            self._of_node = grown(self._of_node, child + 1)
-            self._of_node[child] = part
-            total, own = float(edges.reach[child] + edges.stop[child]), self._parts[part]
-            if total > own.best:
-                own.best, own.node, own.improved = total, child, own.tries
-            if not edges.leaving[child]:
-                self._ends += 1
-                self._paths.add(child)
+        became, child = edges.became[edge], int(edges.child[edge])
+        self._tried *= _EARLIER
+        self._tried[:, int(plan is not None)] += 1.0, edges.best > self._best
+        if edges.best > self._best:
+            self._best = edges.best
+            self._top = int(np.argmax(edges.reach[: edges.nodes] + edges.stop[: edges.nodes]))
+            if not self._ends:
+                self._paths.add(self._top, grows=True)
+        if plan is None and edges.depth[node] > edges.depth[self._sweeping]:
+            self._sweeping = node
+        if became == NEW and not edges.leaving[child]:
+            if not self._ends:
+                self._paths, self._ends = Paths(edges), True  # those before had no end
+            self._paths.add(child)
         if plan is not None and became != FAILED:
             self._under_way.append((node if became == BACK else child, plan))
         self._under_way = [path for path in self._under_way if self._goes_on(*path)]
@@ -194,36 +161,11 @@ class Frontier:
     def _goes_on(self, node: int, plan: tuple[int, ...]) -> bool:
         """Whether a path can go on; if not, it has ended."""
         edge, _ = self._paths.follow(node, plan)
-        if edge >= 0 or self._open_at(-1 - edge).size:
+        if edge >= 0:
+            return True
+        unknown = self._edges.best == -math.inf
+        if self._open_at(-1 - edge).size and (unknown or (self._ends and self._may_end(-1 - edge))):
             return True
         if edge < -1:
             self._paths.add(-1 - edge)
         return False
-
-    # Where paths do not end --------------------------------------------------------------------------------
-
-    def _goals(self) -> FloatArray:
-        """What a step from each node is to improve on: the best of the active part, nothing elsewhere.
-
-        Later parts go on from their best states: what the actions do is known by then, and the first part has
-        tried them in other states. If nothing is left there, the search goes on anywhere.
-        """
-        edges, nodes, best = self._edges, self._edges.nodes, self._parts[self._active].best
-        totals = edges.reach[:nodes] + edges.stop[:nodes]
-        top = (self._of_node[:nodes] == self._active) & (totals >= best)
-        if self._active == 0 or not top[edges.node[: edges.count][edges.open]].any():
-            return np.full(nodes, edges.best)
-        return np.where(top, best, np.inf)
-
-    def _beginning(self, rng: np.random.Generator) -> int | None:
-        """A step that was not taken on a good path, at a random place; a promising one is more likely."""
-        edges = self._edges
-        ranked = sorted(self._parts, key=lambda part: -part.best)
-        node = ranked[min(int(rng.geometric(_BEST)) - 1, len(ranked) - 1)].node
-        path = [*edges.node[edges.path_to(node)].tolist(), node]
-        openly = [own for one in path if (own := self._open_at(one)).size]
-        if not openly:
-            return None
-        found = openly[rng.integers(len(openly))]
-        rated = np.exp(self._model.improvements(found, edges.standings()[edges.node[found]]))
-        return int(rng.choice(found, p=rated / rated.sum()))

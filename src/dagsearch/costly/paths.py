@@ -22,6 +22,8 @@ from dagsearch.costly.model import expected_improvement
 _PLACES, _PAIRS, _ANYWHERE, _ALONE = 0.5, 0.25, 0.25, 0.05
 # Number of the best paths that the process knows, and of new ones that it rates at a time.
 _KEPT, _RATED = 100, 60
+# Number of paths close to which an open edge is looked for.
+_LOOKED_AT = 2
 # Probability that a new path is close to the best one; the next best has the same share of the rest.
 _BEST: Final = 0.8
 
@@ -33,15 +35,22 @@ class Paths:
         self._edges = edges
         self._found: dict[tuple[int, ...], tuple[float, list[int]]] = {}
         """Value and edges of every path, by the numbers of its actions."""
+        self._growing: tuple[int, ...] = ()
 
-    def add(self, node: int) -> None:
-        """A path has come to its end at a node; its value is the best that stopping on it earns."""
+    def add(self, node: int, grows: bool = False) -> None:
+        """A path has come to its end at a node; its value is the best that stopping on it earns.
+
+        The best path may also be one that ``grows``: it takes the place of what it was before.
+        """
         edges = self._edges
         path = edges.path_to(node)
-        nodes = edges.child[path]
-        value = float((edges.reach[nodes] + edges.stop[nodes]).max())
+        nodes, actions = edges.child[path], tuple([edges.number(edge) for edge in path])
+        value = float((edges.reach[nodes] + edges.stop[nodes]).max(initial=-math.inf))
+        if grows:
+            self._found.pop(self._growing, None)
+            self._growing = actions
         if math.isfinite(value):
-            self._found[tuple([edges.number(edge) for edge in path])] = value, path
+            self._found[actions] = value, path
 
     def choose(self, rng: np.random.Generator) -> tuple[int, tuple[int, ...]] | None:
         """An open edge and the numbers of the actions after it; ``None`` if nothing close is open."""
@@ -49,7 +58,7 @@ class Paths:
         if not ranked:
             return None
         first = min(int(rng.geometric(_BEST)) - 1, len(ranked) - 1)
-        for path in ranked[first:] + ranked[:first]:
+        for path in (ranked[first:] + ranked[:first])[:_LOOKED_AT]:
             if close := self._close(path, rng):
                 rated = self._improvements([plan for plan, _, _ in close])
                 rated -= 0.5 * np.log([len(plan) - place for plan, _, place in close])
@@ -125,7 +134,11 @@ def _alike(one: IntArray, other: IntArray) -> FloatArray:
     same = (one[:, None] == other) & (other >= 0)
     places = same.mean(axis=-1)
     pairs = (same[..., 1:] & same[..., :-1]).mean(axis=-1) if one.shape[1] > 1 else places
-    actions = np.unique(np.concatenate([one.ravel(), other.ravel()]))
-    counts = [(paths[:, :, None] == actions[actions >= 0]).sum(axis=1) for paths in (one, other)]
+    actions = np.unique(np.concatenate([[-1], one.ravel(), other.ravel()]))  # −1 is none
+    counts = []
+    for paths in (one, other):
+        count = np.zeros((len(paths), actions.size))
+        np.add.at(count, (np.arange(len(paths))[:, None], np.searchsorted(actions, paths)), 1.0)
+        counts.append(count[:, 1:])
     units = [count / np.linalg.norm(count, axis=1, keepdims=True) for count in counts]
     return np.asarray(_PLACES * places + _PAIRS * pairs + _ANYWHERE * units[0] @ units[1].T)

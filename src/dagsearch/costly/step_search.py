@@ -72,12 +72,12 @@ class StepSearch(Session[StepProposal]):
         while edges.open.any():
             with self.log.deciding():
                 rng = np.random.default_rng([self.seed, self.asked])
-                edge, begins, plan = self._frontier.choose(rng, any(one.begins for one in self.pending))
+                edge, plan = self._frontier.choose(rng)
                 if (action := edges.action(edge)) is Another:
                     edges.became[edge] = EXHAUSTED
                     self._exhausted.append(edge)
                     continue
-                proposal = self._proposal(edge, action, begins, plan)
+                proposal = self._proposal(edge, action, plan)
                 number = self.log.write("ask", proposal, self.asked)
                 if number is None:
                     return None
@@ -85,16 +85,12 @@ class StepSearch(Session[StepProposal]):
                 return self._accept(proposal, number)
         raise SearchExhausted("every step has been taken or asked for")
 
-    def _proposal(
-        self, edge: int, action: Action, begins: bool, plan: tuple[int, ...] | None
-    ) -> StepProposal:
+    def _proposal(self, edge: int, action: Action, plan: tuple[int, ...] | None) -> StepProposal:
         edges, node = self.edges, int(self.edges.node[edge])
         step, way = Edge(edges.states[node], action), (*edges.actions_to(node), action)
         drawn = edges.is_unnamed(edge)
         cost, exhausted = edges.cost_of(*step) if drawn else float(edges.cost[edge]), tuple(self._exhausted)
-        return StepProposal(
-            step, way, cost=cost, edge=edge, begins=begins, plan=plan, drawn=drawn, exhausted=exhausted
-        )
+        return StepProposal(step, way, cost=cost, edge=edge, plan=plan, drawn=drawn, exhausted=exhausted)
 
     def _accept(self, proposal: StepProposal, number: int) -> StepProposal:
         """Make a proposal pending, with the number that the log gives it."""
@@ -110,7 +106,6 @@ class StepSearch(Session[StepProposal]):
         self,
         number: int,
         edge: int,
-        begins: bool,
         plan: Sequence[int] | None,
         drawn: Sequence[Action],
         exhausted: Sequence[int],
@@ -124,7 +119,7 @@ class StepSearch(Session[StepProposal]):
         if not 0 <= edge < edges.count or edges.is_unnamed(edge) != bool(drawn) or not edges.open[edge]:
             raise ProblemError(f"step {edge} cannot be taken")
         action, plan = [*drawn, edges.actions[edge]][0], None if plan is None else tuple(plan)
-        self._accept(self._proposal(edge, action, begins, plan), number)
+        self._accept(self._proposal(edge, action, plan), number)
 
     def tell(
         self, proposal: Proposal, step: Step, *, note: Any = None, seconds: float | None = None
@@ -167,7 +162,7 @@ class StepSearch(Session[StepProposal]):
         del self.data.pending[place]
         self._spent += pending.cost
         self.model.learn(pending.edge)
-        self._frontier.learn(pending.edge, pending.begins, pending.plan)
+        self._frontier.learn(pending.edge, pending.plan)
 
     def _reward_of(self, edge: int, step: Step) -> float:
         """What the best known path by way of a step earns; −∞ until the path reaches a state with a value."""

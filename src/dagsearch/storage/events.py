@@ -302,7 +302,6 @@ class StepEvents(LeafEvents):
             "leaf": None,
             "moves": moves_to(None, proposal.actions),
             "edge": proposal.edge,
-            "begins": proposal.begins,
             "plan": proposal.plan,
             "drawn": _encoded([proposal.action], proposal.state) if proposal.drawn else [],
             "exhausted": list(proposal.exhausted),
@@ -327,7 +326,7 @@ class StepEvents(LeafEvents):
     def _repeat_ask(self, event: Event, body: Body) -> None:
         drawn = [from_json(action) for action in body["drawn"]]
         plan = body.get("plan")  # runs of earlier versions have none
-        self._search.repeat_ask(event.number, body["edge"], body["begins"], plan, drawn, body["exhausted"])
+        self._search.repeat_ask(event.number, body["edge"], plan, drawn, body["exhausted"])
 
     def _repeat_tell(self, event: Event, body: Body) -> None:
         state, gain, value, actions = body["step"]
