@@ -199,7 +199,8 @@ def search(
             error.result = run.after_error()  # type: ignore[attr-defined]
         raise
     except KeyboardInterrupt as error:
-        interrupted = SearchInterrupted(f"interrupted after {len(run.history)} evaluations; see error.result")
+        goes_on = "error.result is the result so far" if storage is None else "the same call continues it"
+        interrupted = SearchInterrupted(f"interrupted after {len(run.history)} evaluations: {goes_on}")
         run.data.stopped = "interrupted"
         interrupted.result = run.result()
         raise interrupted from error

@@ -141,7 +141,7 @@ def standardized(covariance: Covariance, space: Space) -> Covariance:
     within, across = matrix.trace() / count, (matrix.sum() - matrix.trace()) / (count * (count - 1))
     spread = float(within - across)
     # If all leaves are alike, what is left is a rounding error.
-    return 1.0 / spread * covariance if spread > 1e-9 * within else covariance
+    return 1.0 / spread * covariance if spread > 1e-9 * abs(within) else covariance
 
 
 # Checks ------------------------------------------------------------------------------------------------

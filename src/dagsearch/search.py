@@ -1,5 +1,6 @@
 """The search: ask for a leaf, tell its reward."""
 
+import inspect
 import logging
 from collections.abc import Sequence
 from contextlib import suppress
@@ -11,6 +12,7 @@ import numpy as np
 
 from dagsearch._internal.checks import check, checked_flag, seed_of
 from dagsearch._internal.deadline import OutOfTime
+from dagsearch._internal.hints import did_you_mean
 from dagsearch._internal.threads import one_thread
 from dagsearch._internal.wiring import wiring
 from dagsearch.covariances import Covariance
@@ -470,6 +472,10 @@ class Search(Session[Proposal]):
         if preset is not None:
             check(preset in PRESETS, "preset", f"one of {', '.join(map(repr, PRESETS))}", preset)
             settings = {**PRESETS[preset], **settings}
+        known = inspect.signature(paper_parts).parameters
+        for setting in settings.keys() - known.keys():
+            hint = did_you_mean(setting, known, f"there are {', '.join(known)}")
+            raise TypeError(f"{setting!r} is not a setting of Search.paper: {hint}")
         space = Space.of(problem)
         search = cls(space, seed=seed, **paper_parts(space, **settings))
         wiring.attach(search, storage, name, "Search.paper", settings)

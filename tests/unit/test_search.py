@@ -293,7 +293,10 @@ def test_whatever_ends_the_one_line_search_hands_over_what_it_had():
 
 
 @pytest.mark.usefixtures("interruptible")
-def test_an_interrupted_search_hands_over_what_it_had():
+def test_an_interrupted_search_hands_over_what_it_had(tmp_path):
+    stops = failing_after(3, lambda: signal.raise_signal(signal.SIGINT))
+    with pytest.raises(ds.SearchInterrupted, match="after 2 evaluations: the same call continues it"):
+        ds.search(stops, 20, seed=0, storage=tmp_path / "run.db")
     with pytest.raises(KeyboardInterrupt) as caught:
         ds.search(failing_after(8, lambda: signal.raise_signal(signal.SIGINT)), 20, seed=0)
     assert isinstance(caught.value, ds.SearchInterrupted)
@@ -340,6 +343,24 @@ def test_a_covariance_that_is_not_one_is_refused_before_anything_is_paid_for():
     covariance = Pairwise(lambda x, y: 1.0 if x == y else -0.9)
     with pytest.raises(ds.CovarianceError, match="positive semi-definite"):
         ds.search(problem, 20, covariance=covariance)
+    with pytest.raises(ds.CovarianceError, match="positive semi-definite"):
+        ds.search(problem, 20, covariance=Returns(lambda *shape: -np.ones(shape)))
+    with pytest.raises(ds.CovarianceError, match=r"Returns.cross must return shape \(\d+, \d+\), got \(3,\)"):
+        ds.search(problem, 20, covariance=Returns(lambda *shape: np.ones(3)))
+
+
+class Returns(ds.covariances.Covariance):
+    """A covariance with whatever entries."""
+
+    def __init__(self, returned):
+        super().__init__()
+        self.returned = returned
+
+    def represent(self, states):
+        return np.zeros((len(states), 1))
+
+    def cross(self, rows, others):
+        return self.returned(len(rows), len(others))
 
 
 class Broken(ds.problems.Subsets):
@@ -503,6 +524,11 @@ def test_bad_arguments_are_named(call, named):
 def test_a_tree_sees_what_its_states_consist_of():
     states = [ds.baselines.TreeState((), flips) for flips in ((0, 1), (1, 1))]
     assert Overlap.of(ds.as_tree(CoinFlips()), private=0.0)([states[0]], [states[1]])[0, 0] == 1.0
+
+
+def test_an_unknown_setting_of_the_paper_search_is_named():
+    with pytest.raises(TypeError, match=r"'betta' is not a setting of Search\.paper: did you mean 'beta'"):
+        ds.Search.paper(ds.problems.Synthetic(12, 3, seed=0), betta=1.0)
 
 
 @pytest.mark.parametrize(

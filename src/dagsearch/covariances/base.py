@@ -85,9 +85,13 @@ class Covariance(Learnt, ABC):
 
     def __call__(self, xs: Sequence[State], ys: Sequence[State] | None = None) -> FloatArray:
         """Covariance matrix between states, ``private`` included; ``ys`` defaults to ``xs``."""
-        rows = self.represent([*xs, *(xs if ys is None else ys)])
+        others = xs if ys is None else ys
+        rows = self.represent([*xs, *others])
         matrix = self.cross(rows[: len(xs)], self.prepared(rows[len(xs) :]))
-        return matrix + self.private * _same(xs, xs if ys is None else ys)
+        if np.shape(matrix) != (len(xs), len(others)):
+            name, shape = type(self).__name__, (len(xs), len(others))
+            raise CovarianceError(f"{name}.cross must return shape {shape}, got {np.shape(matrix)}")
+        return matrix + self.private * _same(xs, others)
 
     def __rmul__(self, factor: float) -> "Covariance":
         return Combined([self], factor)
