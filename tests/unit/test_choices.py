@@ -460,7 +460,7 @@ BAD_PROBLEMS = [
     (lambda: Orders("abc", before=["ab", "bc", "ca"]), "'a' before 'b' before 'c' before 'a'|'b' before"),
     (lambda: Orders("abc", before=["aa"]), "before has a cycle, .* 'a' before 'a'"),
     (lambda: Orders("abc", before=["ad"]), "before must hold pairs of items, .* got 'ad'"),
-    (lambda: Orders("abc", before=[3]), "before must hold pairs of items, .* got 3"),
+    (lambda: Orders("abc", before=[3]), "before must hold pairs of items, such as .'a', 'b'., got 3"),
     (lambda: Orders([1, 2], length=3), "length must be a whole number between 1 and 2"),
     (lambda: Sequences("ab", 0), "length must be"),
     (lambda: Sequences("ab", 3, min_length=4), "min_length must be"),

@@ -6,6 +6,7 @@ import json
 import pickle
 import pstats
 import random
+import re
 
 import cloudpickle
 import numpy as np
@@ -118,7 +119,14 @@ def test_what_was_asked_before_an_error_is_not_proposed_again(on_error):
         assert jobs or len(counted.leaves) == 12 + 3 + 1
 
 
-def test_an_error_names_what_was_suggested_and_loses_nothing():
+def test_an_error_names_a_leaf_of_many_choices_in_a_short_message():
+    with pytest.raises(ds.EvaluationError) as error:
+        ds.maximize(lambda choose: sum(choose(str(i), [0, 1]) for i in range(9999)), 9, seed=1)
+    assert "characters" in str(error.value)
+    assert len(str(error.value)) < 2000
+
+
+def test_an_error_names_what_was_suggested_and_loses_nothing(caplog):
     def late(choose):
         if choose("a", range(9)) > 6:
             raise ValueError("too large")
@@ -127,6 +135,8 @@ def test_an_error_names_what_was_suggested_and_loses_nothing():
     with pytest.raises(ds.EvaluationError, match="ValueError: too large") as error:
         ds.maximize(late, 9, seed=1)
     assert all(e.leaf["a"] <= 6 for e in error.value.result.history)
+    ds.maximize(late, 9, seed=1, on_error="skip")
+    assert re.search(r"^evaluating \{'a': [78]\} failed \(ValueError: too large\)$", caplog.messages[0])
     with pytest.raises(ValueError, match="too large") as raised:
         FunctionProblem(late).evaluate({"a": 8})
     assert raised.value.asked == {"a": 8}

@@ -200,7 +200,9 @@ def test_with_several_metrics_the_one_of_refit_is_searched():
 def test_candidates_that_fail_are_ranked_last_and_do_not_end_the_search(error_score):
     grid = {"a": list(range(20)), "b": [0, 3], "bad": [True, False]}
     search = DAGSearchCV(Peak(), grid, n_iter=30, cv=2, error_score=error_score, random_state=0)
-    with pytest.warns(FitFailedWarning, match="fits failed"):
+    with pytest.warns(
+        FitFailedWarning, match=r"^candidates \[\{'a': .*'bad': True\}\]: \sAll the 2 fits failed"
+    ):
         search.fit(X, Y)
     results = search.cv_results_
     bad = np.array([one["bad"] for one in results["params"]])

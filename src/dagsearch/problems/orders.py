@@ -81,7 +81,8 @@ class Orders(TupleProblem):
         direct: list[set[int]] = [set() for _ in self.labels]
         for pair in before:
             if not isinstance(pair, Sequence) or len(pair) != 2 or not set(pair) <= self._number.keys():
-                raise ProblemError(f"before must hold pairs of items, such as ('a', 'b'), got {pair!r}")
+                example = tuple(self.labels[:2])
+                raise ProblemError(f"before must hold pairs of items, such as {example}, got {pair!r}")
             direct[self._number[pair[1]]].add(self._number[pair[0]])
         try:
             order = list(TopologicalSorter(dict(enumerate(direct))).static_order())

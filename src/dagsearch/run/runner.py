@@ -14,7 +14,7 @@ import numpy as np
 from dagsearch._internal.checks import LARGEST_WHOLE, check, checked_flag, is_budget, is_finite, is_positive
 from dagsearch._internal.deadline import OutOfTime
 from dagsearch._internal.hints import OF_OTHERS, did_you_mean
-from dagsearch._internal.texts import described, shortened
+from dagsearch._internal.texts import described, shortened, shown
 from dagsearch.errors import EvaluationError, ProblemError, SearchExhausted
 from dagsearch.log import LOST_AFTER
 from dagsearch.posterior.units import LARGEST_REWARD
@@ -31,6 +31,8 @@ logger = logging.getLogger(__name__)
 _GLANCE = 0.1
 # R² below which the search logs that the surrogate fits poorly.
 _POOR = 0.1
+# Characters of each end of a long leaf in a message.
+_OF_LEAF = 500
 
 OnError = Literal["raise", "skip"] | float
 """What to do about a failed evaluation: raise an error, skip it, or use this reward."""
@@ -328,9 +330,9 @@ def tell_or_fail(
         at["leaf"] = search.space.failed(error)
     if isinstance(on_error, str):
         search.forget(proposal, again=False, note=note, **at)
+    asked = getattr(error, "asked", None)  # a suggestion is not what the function chose
+    tried = shown(asked or proposal.leaf, _OF_LEAF) if asked or not known_by_run else "the function"
     if on_error == "raise":
-        asked = getattr(error, "asked", None)  # a suggestion is not what the function chose
-        tried = repr(asked or proposal.leaf) if asked or not known_by_run else "the function"
         failure = EvaluationError(
             f"evaluating {tried} failed after {len(search.history)} evaluations ({what}). No earlier reward "
             "is lost: error.result is the result so far, and on_error='skip' continues without such leaves"
@@ -338,7 +340,7 @@ def tell_or_fail(
         search.data.stopped = "error"
         failure.result = search.result()
         raise failure from error
-    logger.warning("evaluating %r failed (%s)", proposal.leaf, what)
+    logger.warning("evaluating %s failed (%s)", tried, what)
     return None if on_error == "skip" else search.tell(proposal, float(on_error), note=note, **at)
 
 

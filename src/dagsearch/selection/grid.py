@@ -172,13 +172,14 @@ class GridRun(BatchRun[Folds]):
         super().__init__(search, math.ceil(jobs / folds))  # with fewer at a time some jobs would wait
 
     def score(self, leaves: list[Any]) -> list[Folds]:
+        candidates = [self._problem.candidate(leaf) for leaf in leaves]
         try:
-            self._evaluate([self._problem.candidate(leaf) for leaf in leaves])
+            self._evaluate(candidates)
         except ValueError as error:
             if "fits failed" not in str(error):
                 raise
             self._failure = error  # an error only if it is the same with all other candidates
-            warnings.warn(str(error), FitFailedWarning, stacklevel=2)
+            warnings.warn(f"candidates {candidates}: {error}", FitFailedWarning, stacklevel=2)
             return [[] for _ in leaves]
         new = list(map(_plain, self.fitted[-len(leaves) * self._folds :]))
         return [new[place : place + self._folds] for place in range(0, len(new), self._folds)]
