@@ -64,7 +64,7 @@ def test_show_recommends_what_the_result_does_in_a_noisy_run(seed, tmp_path, cap
     assert main(["show", str(tmp_path / "run.db")]) == 0
     told = capsys.readouterr().out.splitlines()
     assert f"Best mean so far {result.best_reward:.4g} after 60 evaluations." in told
-    assert f"At: a={result.best_state['a']}" in told
+    assert f"Best leaf: a={result.best_state['a']}" in told
 
 
 def pipeline(choose):
@@ -91,8 +91,8 @@ def test_show_writes_leaves_as_people_do(make, written, tmp_path, capsys):
     ds.search(make(), 20, seed=0, storage=tmp_path / "run.db")
     assert main(["show", str(tmp_path / "run.db")]) == 0
     lines = capsys.readouterr().out.splitlines()
-    best = next(line for line in lines if line.startswith("At: "))
-    assert re.fullmatch(f"At: {written}", best), best
+    best = next(line for line in lines if line.startswith("Best leaf: "))
+    assert re.fullmatch(f"Best leaf: {written}", best), best
     assert len([line for line in lines if line.startswith("  ") and "null" not in line]) in (3, 5)
 
 

@@ -40,12 +40,13 @@ def run(options: argparse.Namespace) -> None:
             f"{name}: {value}" + (f" ({remark})" if remark else "")
             for name, value, remark in found["tiles"][1:]
         ),
-        *(f"At: {text_of(record.told[place], record)}" for place in [record.best] if place is not None),
+        *([] if record.best is None else [f"Best leaf: {text_of(record.told[record.best], record)}"]),
         *(
             f"Pending: {text_of(one, record)}, evaluated by {worker_name(one.by or '')}"
             for one in list(record.pending.values())[:_PENDING]
         ),
         *(f"Last failure: {text}" for text in failures),
+        *(["Latest evaluations:"] * bool(record.told)),
         *(f"  {sign * one.reward:.6g} at {text_of(one, record)}" for one in record.told[-_SHOWN:]),
     ]
     print("\n".join(map(printable, lines)))

@@ -114,7 +114,7 @@ function effectsSection(run) {
   return section("effects", `Importance of each ${words.item}`,
     `Best ${words.reward} with it minus best ${words.reward} without it, with the 90% interval, and the probability that the difference is positive.`,
     list("legend", [[html("span", { class: "swatch chosen" }), `in the ${words.best}`], [html("span", { class: "swatch bar" }), "not"]]),
-    bars("effects", [capital(words.item), "importance", "probability"], entries, [Math.min(...ends), Math.max(...ends)], `in the ${words.best}`));
+    bars("effects", [capital(words.item), "Importance", "Probability"], entries, [Math.min(...ends), Math.max(...ends)], `in the ${words.best}`));
 }
 
 function pathSection(run) {
