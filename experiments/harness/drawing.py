@@ -2,29 +2,25 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import cycle
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from experiments.harness.curves import Curve, curves
 from experiments.harness.runner import Row
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 COLOURS = ("#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 """Of methods in the order of a comparison, distinct for any colour vision (Okabe and Ito)."""
 
 
-def figure(width: float = 7.0, height: float = 4.2) -> "Figure":
+def figure(width: float = 7.0, height: float = 4.2) -> Figure:
     """An empty figure; not pyplot's, so there is no display and no global state."""
-    from matplotlib.figure import Figure
-
     return Figure(figsize=(width, height), layout="constrained")
 
 
-def panels(count: int, across: int, **shared: Any) -> tuple["Figure", list["Axes"]]:
+def panels(count: int, across: int, **shared: Any) -> tuple[Figure, list[Axes]]:
     """A figure of some panels, at most ``across`` side by side; they may share their axes."""
     across = min(across, count)
     down = -(-count // across)
@@ -35,13 +31,13 @@ def panels(count: int, across: int, **shared: Any) -> tuple["Figure", list["Axes
     return drawn, places[:count]
 
 
-def legend_below(drawn: "Figure", places: Sequence["Axes"]) -> None:
+def legend_below(drawn: Figure, places: Sequence[Axes]) -> None:
     """One legend for all panels."""
     handles, labels = places[0].get_legend_handles_labels()
     drawn.legend(handles, labels, loc="outside lower center", ncols=len(labels), fontsize="small")
 
 
-def draw_curves(axes: "Axes", methods: Mapping[str, tuple[str, Curve]]) -> None:
+def draw_curves(axes: Axes, methods: Mapping[str, tuple[str, Curve]]) -> None:
     """Mean over rounds against evaluations, with the standard deviation as a band."""
     for colour, (method, (setting, curve)) in zip(cycle(COLOURS), methods.items(), strict=False):
         label = f"{method} ({setting})" if setting else method
@@ -54,7 +50,7 @@ def draw_curves(axes: "Axes", methods: Mapping[str, tuple[str, Curve]]) -> None:
     axes.set_xlim(0, max(float(np.max(curve.steps)) for _, curve in methods.values()))
 
 
-def curves_figure(rows: Iterable[Row], ylabel: str, title: str) -> "Figure":
+def curves_figure(rows: Iterable[Row], ylabel: str, title: str) -> Figure:
     """All methods of an experiment that varies nothing else, in one picture."""
     drawn = figure()
     axes = drawn.subplots()
