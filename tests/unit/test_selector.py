@@ -450,6 +450,7 @@ def test_a_small_budget_is_enough_for_an_interval(budget):
     ("arguments", "message"),
     [
         ({"budget": 0}, "budget must be a positive whole number"),
+        ({"estimator": 3}, "estimator must be an estimator with a method fit, got 3"),
         ({"budget": 2.5}, "budget"),
         ({"n_features_to_select": 0}, "n_features_to_select must be at least 1"),
         ({"n_features_to_select": 1.5}, "n_features_to_select must be a whole number"),

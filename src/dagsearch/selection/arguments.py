@@ -19,6 +19,7 @@ from sklearn.utils import Bunch, _safe_indexing, check_array, get_tags, indexabl
 from sklearn.utils.metadata_routing import process_routing
 from sklearn.utils.validation import validate_data
 
+from dagsearch._internal.checks import check
 from dagsearch._internal.hints import did_you_mean
 from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.covariances import Covariance, Relevance, SetKernel, correlation
@@ -272,6 +273,7 @@ class Plan(NamedTuple):
 def plan_of(selector: Any, data: Any, target: Any, params: Mapping[str, Any]) -> Plan:
     """Check everything that ``fit`` was given; to be called by ``fit`` itself, because it may warn."""
     estimator, budget = selector.estimator, checked_budget(selector.budget)
+    check(hasattr(estimator, "fit"), "estimator", "an estimator with a method fit", estimator)
     data, target = validated_data(selector, data, target)
     scoring = checked_scorer(estimator, selector.scoring)
     routed = routed_metadata(selector, scoring, params)
