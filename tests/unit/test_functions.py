@@ -136,7 +136,7 @@ def test_two_searches_of_one_problem_learn_for_themselves():
     problem = FunctionProblem(kinds)
     first, second = (ds.search(problem, 8, seed=2) for _ in range(2))
     assert [e.leaf for e in first.history] == [e.leaf for e in second.history]
-    with pytest.raises(ds.ProblemError, match=r"state them as problems\.Choices, or use"):
+    with pytest.raises(ds.ProblemError, match=r"declare them with problems\.Choices, or use"):
         ds.Search.paper(problem)
 
 
