@@ -410,7 +410,7 @@ def test_the_choices_are_a_mapping():
     assert state == Chosen({"b": "x", "a": 1})
     assert hash(state) == hash(Chosen({"b": "x", "a": 1}))
     assert state == dict(state) == {"a": 1, "b": "x"}
-    with pytest.raises(TypeError, match="do not change"):
+    with pytest.raises(TypeError, match="are immutable"):
         state["c"] = 1
 
 
@@ -504,7 +504,7 @@ GOOD = {"scaler": "none", "model": "mean", "seed": 0}
         (conditional(), {**GOOD, "C": 1.0}, "'C' is not a choice"),
         (conditional(), {"scaler": "none"}, "'model' .* is not chosen"),
         (conditional(), (1, 2), r"\(1, 2\) is not a mapping from the names of choices to values"),
-        (conditional(allowed=lambda c: c["seed"]), GOOD, "allowed is false for it"),
+        (conditional(allowed=lambda c: c["seed"]), GOOD, "allowed returns false for it"),
     ],
 )
 def test_leaves_that_cannot_be_are_refused(problem, leaf, message):
