@@ -402,7 +402,7 @@ class NoLeaf(CoinFlips):
         ),
         (
             lambda: ds.maximize(lambda choose: choose("a", [object(), object()]) is None, 3),
-            "new objects, not equal to those before",
+            "new objects, not equal to the earlier ones",
         ),
         (lambda: FunctionProblem(3), "pass a function"),
         (lambda: ds.maximize(lambda: 1, 3), r"must take one argument, choose, .* def function\(choose\)"),
@@ -415,7 +415,7 @@ class NoLeaf(CoinFlips):
         (lambda: ds.search(NoLeaf(), 3), r"NoLeaf.reward must take leaf: .* not reward\(self\)$"),
         (
             lambda: ds.search(ds.problems.Orders("abc"), 3),
-            "without a reward: pass reward=function, or .* ask and tell",
+            "has no reward: pass reward=function, or .* ask and tell",
         ),
     ],
 )
