@@ -25,27 +25,27 @@ class Part(NamedTuple):
 
 
 class Shown(NamedTuple):
-    """An evaluated leaf as it is shown."""
+    """An evaluated leaf as shown on the page."""
 
     parts: list[Part]
-    """What it consists of."""
+    """The parts of the leaf."""
     reward: float
     """Its reward; large is good."""
     seconds: float = 0.0
-    """Time of the tell, in seconds from the start of the search."""
+    """Time of the report, in seconds from the start of the search."""
     predicted: Gaussian | None = None
     """Belief over the reward just before."""
 
 
 def parts_of(one: Observation | Attempt, record: Record) -> list[Part]:
-    """The parts of a leaf of a record; empty if the run does not say."""
+    """The parts of a leaf of a record; empty if the run does not have them."""
     if one.moves:
         return [Part(str(place), str(move)) for place, move in enumerate(one.moves, start=1)]
     return [] if one.leaf is None else leaf_parts(one.leaf, record.form, record.labels)
 
 
 def leaf_parts(leaf: Any, form: str | None = None, labels: Sequence[str] | None = None) -> list[Part]:
-    """The parts of a leaf as it is stored.
+    """The parts of a stored leaf.
 
     ``form`` is ``"set"``, ``"sequence"`` or ``"choices"``; by default it is guessed from the leaf. ``labels``
     are texts for the numbers in a leaf.
@@ -67,7 +67,7 @@ def leaf_parts(leaf: Any, form: str | None = None, labels: Sequence[str] | None 
 
 
 def leaf_texts(parts: Sequence[Part]) -> list[str]:
-    """The parts as the problem is written: ``width=7`` and ``shape=round``, or items in their order."""
+    """The parts in the problem's terms: ``width=7`` and ``shape=round``, or items in order."""
     in_order = [part.place for part in parts] == [str(place) for place in range(1, len(parts) + 1)]
     return [part.value if in_order or not part.place else f"{part.place}={part.value}" for part in parts]
 
@@ -99,6 +99,6 @@ def _text(value: Any, labels: Sequence[str] | None = None) -> str:
     elif value is None or isinstance(value, bool):
         value = str(value)
     text = value if isinstance(value, str) else json.dumps(value, default=str)
-    # What could not be decoded contains surrogates, which cannot be written to a file.
+    # Undecodable text contains surrogates, which cannot be written to a file.
     text = text.encode(errors="replace").decode()
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
