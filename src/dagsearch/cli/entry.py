@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from dagsearch import __version__
-from dagsearch.cli import demo, example, export, page, resume, select, show
+from dagsearch.cli import demo, example, export, pages, resume, select, show
 from dagsearch.cli.common import printable
 from dagsearch.errors import DagSearchError
 from dagsearch.report.progress import flush
@@ -53,6 +53,6 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"dagsearch {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command", required=True)
-    for command in (demo, example, select, show, page, resume, export):
+    for command in (demo, example, select, show, pages, resume, export):
         command.add_parser(commands)
     return parser

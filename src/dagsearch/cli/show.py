@@ -22,14 +22,14 @@ def add_parser(commands: Commands) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Print the headline of a run's page; the run may be in progress."""
-    from dagsearch.report.parts import Shown, parts_of, text_of, worker_name
+    from dagsearch.report.leaves import Shown, elements_of, text_of, worker_name
     from dagsearch.report.view import headline
     from dagsearch.storage.log import at_work
     from dagsearch.storage.record import Record
 
     with opened_run(options) as (database, header):
         running, record = bool(at_work(database, header.name)), Record.of(database, header)
-    found = headline(record, [Shown(parts_of(one, record), *one[2:]) for one in record.told], running)
+    found = headline(record, [Shown(elements_of(one, record), *one[2:]) for one in record.told], running)
     sign = -1.0 if record.minimized else 1.0  # in the units of the user's function
     failures = [one.text.strip().partition("\n")[0] for one in record.failures[-1:]]
     lines = [

@@ -55,7 +55,7 @@ class Subsets(ListedProblem):
         Positions of the items, such as a pixel's row and column or a sensor's coordinates.
         :func:`dagsearch.search` then treats nearby items as similar.
     allowed : callable, optional
-        ``allowed(subset)`` is false for complete subsets that must not be evaluated: those that weigh too
+        ``allowed(subset)`` is false for complete subsets that must not be evaluated: subsets that weigh too
         much, or contain two items that exclude each other. Random subsets are drawn until one is allowed, so
         use it for conditions that many subsets meet; if hardly any does, write a class whose ``actions``
         offer only decisions that can be completed.

@@ -34,7 +34,7 @@ from scipy.optimize import minimize
 
 from dagsearch._internal.threads import one_thread
 from dagsearch._internal.typing import BoolArray, FloatArray, IntArray
-from dagsearch.report.parts import Part, Shown
+from dagsearch.report.leaves import Element, Shown
 
 # Numbers of joint samples, of evaluations used, of evaluations for hyperparameters, and of predicted leaves.
 _SAMPLES, _EVALUATIONS, _LEARNT, _PREDICTED = 400, 400, 150, 800
@@ -264,26 +264,26 @@ _FEWEST, _PARTS = 10, 200
 _LEADERS, _NEIGHBOURS = 15, 2000
 
 
-Effect: TypeAlias = tuple[Part, Importance, int]
+Effect: TypeAlias = tuple[Element, Importance, int]
 """A part, its importance, and the number of evaluated leaves that have it."""
 
 
 def effects_of(told: Sequence[Shown]) -> list[Effect]:
     """The effects of all parts that some leaves have and others lack, largest first."""
-    counts = Counter(part for one in told for part in dict.fromkeys(one.parts))
+    counts = Counter(part for one in told for part in dict.fromkeys(one.elements))
     parts = [part for part, seen in counts.most_common() if seen < len(told)][:_PARTS]
     if len(told) < _FEWEST or not parts:
         return []
     rewards = np.array([one.reward for one in told])
     leaders = [told[place] for place in np.argsort(-rewards, kind="stable")[:_LEADERS]]
-    fixed = len({len(one.parts) for one in told}) == 1
-    others = [leaf for one in leaders for leaf in _neighbours(one.parts, parts, fixed)][:_NEIGHBOURS]
-    found = importances(_has([one.parts for one in told], parts), rewards, _has(others, parts))
+    fixed = len({len(one.elements) for one in told}) == 1
+    others = [leaf for one in leaders for leaf in _neighbours(one.elements, parts, fixed)][:_NEIGHBOURS]
+    found = importances(_has([one.elements for one in told], parts), rewards, _has(others, parts))
     effects = [(part, one, counts[part]) for part, one in zip(parts, found, strict=True)]
     return sorted(effects, key=lambda effect: (-effect[1].worth, -effect[1].probability))
 
 
-def _has(leaves: Sequence[Iterable[Part]], parts: Sequence[Part]) -> BoolArray:
+def _has(leaves: Sequence[Iterable[Element]], parts: Sequence[Element]) -> BoolArray:
     column = {part: place for place, part in enumerate(parts)}
     has = np.zeros((len(leaves), len(parts)), dtype=bool)
     for row, leaf in enumerate(leaves):
@@ -291,7 +291,7 @@ def _has(leaves: Sequence[Iterable[Part]], parts: Sequence[Part]) -> BoolArray:
     return has
 
 
-def _neighbours(leaf: Collection[Part], parts: Sequence[Part], fixed: bool) -> Iterator[set[Part]]:
+def _neighbours(leaf: Collection[Element], parts: Sequence[Element], fixed: bool) -> Iterator[set[Element]]:
     """Leaves with one other option, orders with two places exchanged, or sets with one other item."""
     own, at = set(leaf), {part.place: part for part in leaf}
     values = {part.value: part for part in leaf}
@@ -303,7 +303,7 @@ def _neighbours(leaf: Collection[Part], parts: Sequence[Part], fixed: bool) -> I
             yield from ([own - {old} | {part} for old in leaf] if fixed else [own | {part}])
         elif is_order:
             old, source = at[part.place], values[part.value]
-            yield own - {old, source} | {part, Part(source.place, old.value)}
+            yield own - {old, source} | {part, Element(source.place, old.value)}
         else:
             yield own - {at[part.place]} | {part}
     if not fixed and "" in at:

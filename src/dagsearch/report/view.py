@@ -11,13 +11,13 @@ from dagsearch._internal.texts import shown
 from dagsearch.data import accuracy
 from dagsearch.forecasts import FARTHEST, forecast, progress_of
 from dagsearch.report.importance import Effect, effects_of
-from dagsearch.report.parts import (
-    Part,
+from dagsearch.report.leaves import (
+    Element,
     Shown,
-    leaf_parts,
+    elements_of,
+    leaf_elements,
     leaf_text,
     leaf_texts,
-    parts_of,
     text_of,
     worker_name,
 )
@@ -71,10 +71,10 @@ class RunView:
     def view(self, now: float | None = None, running: bool = False) -> dict[str, Any]:
         """The page's content ``now``, by default at the last event; ``running`` if a process is active."""
         record = self.record
-        told = [Shown(parts_of(one, record), *one[2:]) for one in record.told]
+        told = [Shown(elements_of(one, record), *one[2:]) for one in record.told]
         head, known = headline(record, told, running), accuracy(told)
         effects = [] if record.game else self._effects_now(told, running)
-        way = [] if record.best is None or record.game else told[record.best].parts
+        way = [] if record.best is None or record.game else told[record.best].elements
         ordered = bool(way) and bool(way[0].place)
         if not ordered:  # the items of a set: the most important first
             rank = {part: place for place, (part, _, _) in enumerate(effects)}
@@ -153,7 +153,7 @@ def headline(record: Record, told: Sequence[Shown], running: bool) -> dict[str, 
         "sentence": text + ("." if state in ("running", "ended") else f" ({state})."),
         "tiles": [*tiles, ["State", state, None]],
         "best": best,
-        "best_leaf": None if record.best is None or record.game else leaf_texts(told[record.best].parts),
+        "best_leaf": None if record.best is None or record.game else leaf_texts(told[record.best].elements),
         "forecast": ahead,
         "left": left,
         "noisy": noisy,
@@ -195,7 +195,7 @@ def _activity(record: Record, now: float | None) -> dict[str, Any]:
 def _what(request: Request, record: Record) -> str:
     """A user's request as text."""
     if request.action == "propose":
-        return f"evaluate {leaf_text(leaf_parts(request.value, record.form, record.labels))} next"
+        return f"evaluate {leaf_text(leaf_elements(request.value, record.form, record.labels))} next"
     return f"budget {shown(request.value)}" if request.action == "budget" else request.action
 
 
@@ -230,7 +230,7 @@ def _points(record: Record, told: Sequence[Shown]) -> list[dict[str, Any]]:
             "best": None if record.game else sign * float(best[place]),
             "seconds": told[place].seconds,
             "predicted": None if belief is None else [sign * belief.mean, max(belief.variance, 0.0) ** 0.5],
-            "leaf": leaf_texts(told[place].parts),
+            "leaf": leaf_texts(told[place].elements),
         }
         for place in np.union1d(some, improved).tolist()
         for belief in [told[place].predicted]
@@ -259,24 +259,24 @@ def _forecast(record: Record, told: Sequence[Shown], left: int | None) -> list[d
     return points
 
 
-def path_to(told: Sequence[Shown], way: Sequence[Part], sign: float) -> list[dict[str, Any]]:
+def path_to(told: Sequence[Shown], way: Sequence[Element], sign: float) -> list[dict[str, Any]]:
     """The decisions in order, each with the best alternatives after the same earlier decisions."""
     below, steps = list(told), []
     for part in way:
-        rewards: dict[Part, list[float]] = {part: []}
+        rewards: dict[Element, list[float]] = {part: []}
         for one in below:
-            instead = [other for other in one.parts if other.place == part.place and other not in way]
-            for other in [part] if part in one.parts else instead:
+            instead = [other for other in one.elements if other.place == part.place and other not in way]
+            for other in [part] if part in one.elements else instead:
                 rewards.setdefault(other, []).append(one.reward)
         first = rewards.pop(part)
         others = sorted(rewards, key=lambda other: -max(rewards[other]))[:_BREADTH]
         described = [_described(other, rewards[other], sign) for other in others]
         steps.append({**_described(part, first, sign), "others": described})
-        below = [one for one in below if part in one.parts]
+        below = [one for one in below if part in one.elements]
     return steps
 
 
-def _described(part: Part, rewards: Sequence[float], sign: float) -> dict[str, Any]:
+def _described(part: Element, rewards: Sequence[float], sign: float) -> dict[str, Any]:
     mean = sign * sum(rewards) / len(rewards)
     return {"label": str(part), "best": sign * max(rewards), "mean": mean, "count": len(rewards)}
 

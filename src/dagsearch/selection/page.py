@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dagsearch.report.importance import Importance
-from dagsearch.report.parts import Part
+from dagsearch.report.leaves import Element
 from dagsearch.report.view import SELECTION_WORDS, RunView
 from dagsearch.results import Gaussian
 from dagsearch.storage.record import Attempt, Observation, Record
@@ -21,7 +21,7 @@ def selection_view(report: Mapping[str, Any]) -> dict[str, Any]:
     result, settings = report["result"], report["settings"]
     effects = [
         (
-            Part("", one["name"]),
+            Element("", one["name"]),
             Importance(one["worth"], one["low"], one["high"], one["inclusion"]),
             one["evaluated_in"],
         )
