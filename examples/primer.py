@@ -2,7 +2,7 @@
 
 It prints:
 
-    AGCACCACACGCACCGCACACC: 60.0 °C, longest match with itself 2
+    AACGCCGCTCGCACCTTGGACC: 59.6 °C, longest match with itself 2
 """
 
 import math
