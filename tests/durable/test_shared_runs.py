@@ -352,7 +352,8 @@ def test_an_unattended_heart_is_a_death(join, monkeypatch):
     """Silence longer than ``lost_after`` counts, though the process is still there."""
     first, second = join(), join()
     proposal = first.ask()
-    first.log._heart._over = True
+    first.log._heart.every(None)
+    first.log._heart._thread.join()
     with closing(first.log.database.another()) as database:
         database._execute("UPDATE worker SET beat = beat - 1000 WHERE name = ?", first.log.worker)
     look(second)
