@@ -310,10 +310,10 @@ def test_a_run_of_another_search_is_refused(stored, tmp_path):
         ds.Search.paper(Sum(), storage=stored)
     other = rewritten(
         stored,
-        lambda rows: rows[0]["run"]["settings"]["parts"].update(proposers="others"),
+        lambda rows: rows[0]["run"]["settings"]["parts"].update(covariance="others"),
         tmp_path / "other.db",
     )
-    refused(other, "another search .its proposers was others")
+    refused(other, "another search .its covariance was others")
 
 
 def test_another_covariance_of_the_same_name_is_refused(tmp_path):

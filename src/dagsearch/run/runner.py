@@ -225,16 +225,16 @@ class Runner(Generic[T]):
 
     def _finish(self) -> None:
         """Take the evaluations that have ended; the other leaves stay pending, and are offered again."""
-        for future, proposal in self._running.items():
+        for future in self._running:
             future.cancel()
-            if self._search.log.broken is not None:
-                continue  # the search must not know more than its log
+        if self._search.log.broken is not None:
+            return  # the search must not know more than its log
+        for future, proposal in self._running.items():
             if future.done() and breakdown(future) is None:
                 self._take(proposal, future, True)  # its cost has been paid
             else:
                 self._data.offered.append(proposal)
-        if self._search.log.broken is None:
-            self._search.log.write("end", stopped=self._data.stopped)
+        self._search.log.write("end", stopped=self._data.stopped)
 
     def _propose(self, request: int, encoded: Any) -> None:
         """Evaluate the leaf of a user's request next; refuse it in the log if that is impossible."""

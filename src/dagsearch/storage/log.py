@@ -74,10 +74,14 @@ def attach(
         "identity": None if space.identity is None else str(space.identity()) or None,
         "leaves": codec.digest,
     }
+    covariance = None if has_costly_steps(space.problem) else search.index.scores.covariance
+    learnable = () if covariance is None else covariance.hyperparameters
+    # The text of a covariance may not show all of its numbers.
+    parts = {**arguments, "hyperparameters": [f"{one.value:.6g}" for one in learnable]}
     settings = {
         "made_by": made_by,
         "arguments": _plain(arguments),
-        "parts": _parts_of(search),
+        "parts": {name: without_addresses(repr(part)) for name, part in parts.items()},
         "leaves": leaf_form(space),
         "seed": search.seed,
     }
@@ -131,24 +135,6 @@ def _plain(arguments: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _parts_of(search: "Search") -> dict[str, str]:
-    """The composition as text, without memory addresses, which differ between processes."""
-    if has_costly_steps(search.problem):
-        return {}
-    scores, covariance = search.index.scores, search.index.scores.covariance
-    learnable = () if covariance is None else covariance.hyperparameters
-    parts = {
-        "repeats": search.repeats,
-        "evidence": search.posterior.evidence,
-        "proposers": search.portfolio,
-        "backup": None if search.explored is None else search.values.backup,
-        "model": [type(scores).__name__, covariance, getattr(scores, "noise", None)],
-        # The text of a covariance may not show all of its numbers.
-        "hyperparameters": [f"{one.value:.6g}" for one in learnable],
-    }
-    return {name: without_addresses(repr(part)) for name, part in parts.items()}
-
-
 def without_addresses(text: str) -> str:
     """A ``repr`` without memory addresses."""
     return re.sub(r" at 0x[0-9a-fA-F]+", "", text)
@@ -163,11 +149,11 @@ def _check_same(then: Header, now: Header, where: str) -> None:
             "version, or export its rewards with 'dagsearch export'"
         )
     before, after = then.settings, now.settings
-    signs = [{"minimize": one["leaves"]["minimize"]} for one in (before, after)]
+    made = [{"method": one["made_by"], "minimize": one["leaves"]["minimize"]} for one in (before, after)]
     compared = [
         ("problem", then.problem, now.problem),
+        ("search", made[0], made[1]),
         ("search", before["arguments"], after["arguments"]),
-        ("search", signs[0], signs[1]),
     ]
     if then.version == now.version:  # other versions may describe parts differently
         compared.append(("search", before["parts"], after["parts"]))
@@ -226,8 +212,6 @@ class RunLog(Log):
 
     def _append(self, kind: str, body: dict[str, Any], claim: str | None = None) -> int | None:
         """Store an event; returns its number, or ``None`` if another process was faster to claim it."""
-        if self.broken is not None:
-            raise StorageError(self.broken)
         try:
             with self.deciding():
                 if os.getpid() != self._process:
@@ -348,8 +332,7 @@ class RunLog(Log):
                 logger.warning(
                     "%d processes ended while they evaluated %r, which is evaluated again. If it crashes its "
                     "process, run with n_jobs=1, so that it crashes a worker instead and counts as failed",
-                    owners,
-                    proposal.leaf,
+                    *(owners, proposal.leaf),
                 )
             return proposal
         self.overtaken = True
