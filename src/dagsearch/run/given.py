@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from dagsearch._internal.texts import described, shown
-from dagsearch.errors import DagSearchError, ProblemError
+from dagsearch.errors import ProblemError
 from dagsearch.posterior.units import checked_reward
 from dagsearch.problem import Problem, State, StepProblem, has_costly_steps
 from dagsearch.results import Evaluation, Proposal, Result
@@ -74,10 +74,7 @@ def pairs_of(known: Known) -> list[tuple[Any, float]]:
         pair = (one.leaf, one.reward) if isinstance(one, Evaluation) else one
         if not isinstance(pair, tuple | list) or len(pair) != 2:
             raise ValueError(f"known[{place}] must be a pair of a leaf and its reward, got {shown(one)}")
-        try:
-            pairs.append((pair[0], checked_reward(pair[1], pair[0])))
-        except (DagSearchError, ValueError) as error:
-            raise type(error)(f"known[{place}]: {error}") from error
+        pairs.append((pair[0], checked_reward(pair[1], pair[0])))
     return pairs
 
 

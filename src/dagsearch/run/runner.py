@@ -210,8 +210,6 @@ class Runner(Generic[T]):
                 break
             except SearchExhausted:
                 if not self._elsewhere:  # otherwise one of them may die
-                    rewards = len(self._search.history)
-                    logger.info("every leaf was evaluated or is being evaluated, after %d rewards", rewards)
                     self._data.stopped = "exhausted"
                 self._exhausted = True
                 break
