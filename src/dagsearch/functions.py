@@ -27,7 +27,6 @@ from dagsearch.run.runner import (
     check_names,
     checked_budget,
     checked_callback,
-    log_if_poor,
     until,
 )
 from dagsearch.search import Search, Seed
@@ -192,7 +191,7 @@ def search(
         with Progress(total, "evaluation", progress, len(run.history)) as bar:
             for evaluation in steps:
                 bar.update(sign * evaluation.best_reward)
-        return log_if_poor(run.result())
+        return run.result()
     except Exception as error:
         if getattr(error, "result", None) is None:
             run.data.stopped = "error"

@@ -110,7 +110,10 @@ class Search(Session[Proposal]):
         self.log_with(Log())
         if self.explored is not None:
             self.explored.current()
-        wiring.attach(self, storage, name, "Search", {})
+        parts = {"scores": scores, "proposers": proposers, "backup": backup, "evidence": evidence}
+        wiring.attach(
+            self, storage, name, "Search", {**parts, "standardize": standardize, "repeats": repeats}
+        )
 
     # Asking and telling ----------------------------------------------------------------------------
 

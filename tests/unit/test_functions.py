@@ -230,7 +230,7 @@ def test_ready_made_problems_are_minimised_with_the_users_own_numbers(tmp_path):
     assert result.minimized
     assert all(e.reward == problem.reward(e.leaf) for e in (*result.history, *seen))
     assert record(tmp_path / "run.db").minimized
-    with pytest.raises(ds.StorageError, match=r"continue it by ds\.minimize"):
+    with pytest.raises(ds.StorageError, match=r"its minimize was True, and is False"):
         ds.search(problem, 70, storage=tmp_path / "run.db")
     known = ds.minimize(problem, 5, seed=1, known=result)
     assert known.best_reward == 1.5

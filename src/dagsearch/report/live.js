@@ -38,7 +38,7 @@ function leafField(run) {
 }
 function steerSection(run) {
   const requests = run.requests.length ? table([{ name: "Time" }, { name: "Request", kind: "long" }, { name: "Answer", kind: "long" }],
-    run.requests.map((one) => [clock(one.at), one.what, one.refused ? html("span", { class: "refused" }, `refused: ${one.answer}`) : one.answer ?? "pending"]), { label: "Requests", class: "cards" }) : null;
+    run.requests.map((one) => [clock(one.at), one.what, one.answer?.startsWith("refused") ? html("span", { class: "refused" }, one.answer) : one.answer ?? "pending"]), { label: "Requests", class: "cards" }) : null;
   if (!["running", "paused", "stopping"].includes(run.state)) return section("steer", "Steer", "The search is no longer running.", requests);
   const button = (name, act) => html("button", { type: "button", click: act }, name);
   const total = html("label", {}, "Total evaluations",

@@ -186,7 +186,7 @@ def _activity(record: Record, now: float | None) -> dict[str, Any]:
         ],
         "failure_count": len(record.failures),
         "requests": [
-            {"at": one.at, "what": _what(one, record), "answer": one.answer, "refused": one.refused}
+            {"at": one.at, "what": _what(one, record), "answer": one.answer}
             for one in list(record.requests.values())[: -_REQUESTS - 1 : -1]
         ],
     }
