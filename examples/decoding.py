@@ -1,7 +1,7 @@
 """The most probable text of a language model; each step asks for the probabilities of the next token.
 
-Name an endpoint as the first argument: it gets ``{"prompt": text}`` and answers
-``{"tokens": {token: log-probability}}``. Without one, a model that has counted words answers. It prints:
+Pass an endpoint as the first argument: it gets ``{"prompt": text}`` and answers
+``{"tokens": {token: log-probability}}``. Without one, a bigram model answers. It prints:
 
     the sun is on the sun is on the wind
     log-likelihood -4.297 after 60 steps
@@ -35,7 +35,7 @@ def asked(prompt):
 
 
 class Continuation:
-    """Add some tokens to a prompt; a state is the tokens so far and what may come next."""
+    """Add some tokens to a prompt; a state is the tokens so far and the possible next ones."""
 
     model, prompt, length = staticmethod(asked if sys.argv[1:] else counted), "the sun", 8
 

@@ -1,4 +1,4 @@
-"""Which indexes? At most three of twelve for a workload of SQLite, by the steps that its queries take.
+"""Which indexes? At most three of ten for a workload of SQLite, by the steps of its queries.
 
 It prints:
 
@@ -35,7 +35,7 @@ database.executemany("INSERT INTO sale VALUES (?, ?, ?, ?)", rows)
 
 
 def steps(indexes):
-    """Thousands of steps of SQLite's machine that the workload takes with some indexes."""
+    """Thousands of steps of SQLite's virtual machine for the workload with some indexes."""
     taken = []
     database.execute("BEGIN")
     for number, index in enumerate(sorted(indexes)):

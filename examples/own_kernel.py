@@ -1,4 +1,4 @@
-"""A covariance of your own: what you know about the choices makes every reward more informative.
+"""Your own covariance: knowledge about the choices makes every reward more informative.
 
 A reaction needs a solvent, a base and a temperature. By default two recipes are similar if they share one of
 these. But solvents of similar polarity give similar yields. It prints:
@@ -34,13 +34,13 @@ class Reaction:  # decides one ingredient after the other
         return 90 - 150 * (polarity - 0.47) ** 2 - fit
 
 
-class Recipes(ds.covariances.Covariance):  # near numbers are alike
+class Recipes(ds.covariances.Covariance):  # near numbers are similar
     private = 0.01
     means = np.array([np.mean(list(scale.values())) for scale in SCALES])
     deviations = np.array([np.std(list(scale.values())) for scale in SCALES])
 
     def represent(self, states):
-        # One row per state; what is not decided yet has its average value.
+        # One row per state, with average values for undecided choices.
         rows = np.tile(self.means, (len(states), 1))
         for row, state in zip(rows, states, strict=True):
             row[: len(state)] = [scale[choice] for scale, choice in zip(SCALES, state, strict=False)]

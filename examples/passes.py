@@ -40,7 +40,7 @@ def measured(program):  # fewer instructions are better
 
 
 class Passes:
-    """A state is the program, so that orders which lead to the same program are merged."""
+    """A state is the program, so that orders that lead to the same program are merged."""
 
     def root(self):
         return measured(llvm.parse_assembly(PROGRAM))

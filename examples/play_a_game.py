@@ -1,7 +1,7 @@
 """Play a board game against the search, in the terminal: ``python play_a_game.py connect_four``.
 
 OpenSpiel (``pip install 'dagsearch[games]'``) knows the rules. Write parameters as ``'hex(board_size=5)'``.
-You move first. Type a move as it is listed, or nothing to quit.
+You move first. Type one of the listed moves, or nothing to quit.
 """
 
 import sys
@@ -15,7 +15,7 @@ player = ds.players.SearchPlayer(budget=500)
 
 
 def asked() -> int | None:
-    """The move that the person types; ``None`` to quit."""
+    """The move that the user types; ``None`` to quit."""
     moves = {state.action_to_string(action): action for action in state.legal_actions()}
     while True:
         print("possible moves:", *moves)

@@ -24,7 +24,7 @@ NEEDS = [
 
 
 def finished(order):
-    """When the last build ends, if builds start in this order, each on the machine that is free first."""
+    """The end of the last build if builds start in this order, each on the first free machine."""
     free, ends = [0, 0], {}
     for package in order:
         ready = max((ends[first] for first, then in NEEDS if then == package), default=0)

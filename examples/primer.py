@@ -1,4 +1,4 @@
-"""A DNA primer of 18 to 22 bases that binds to a gene at 60 °C, not to itself, and ends in G or C.
+"""A DNA primer of 18 to 22 bases that melts at 60 °C, does not bind to itself, and ends in G or C.
 
 It prints:
 
@@ -10,7 +10,7 @@ import math
 import dagsearch as ds
 
 # Nearest-neighbour enthalpies (kcal/mol) and entropies (cal/mol K) of SantaLucia (1998).
-# Both strands' pairs have the same numbers.
+# Complementary pairs have the same numbers.
 NEIGHBOURS = {
     "AA TT": (-7.9, -22.2), "AT": (-7.2, -20.4), "TA": (-7.2, -21.3), "CA TG": (-8.5, -22.7),
     "GT AC": (-8.4, -22.4), "CT AG": (-7.8, -21.0), "GA TC": (-8.2, -22.2), "CG": (-10.6, -27.2),

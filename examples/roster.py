@@ -1,4 +1,4 @@
-"""A roster: who works which shift of a week, so that nobody works two shifts in a row and wishes are met.
+"""A roster for the shifts of a week, in which nobody works two shifts in a row and wishes are met.
 
 It prints:
 
@@ -38,7 +38,7 @@ class Roster:
     def step(self, state, name):
         return (*state, name)
 
-    def reward(self, roster):  # stands for an hour of simulating the ward
+    def reward(self, roster):  # a stand-in for an hour of simulating the ward
         shifts = Counter(roster)
         nights = Counter(roster[1::2])
         unfair = sum((shifts[name] - 14 / 5) ** 2 + 2 * max(0, nights[name] - 2) for name in STAFF)

@@ -1,4 +1,4 @@
-"""Where to put six sensors, to reconstruct a field of 120 places; four measurements at a time.
+"""Where to place six sensors to reconstruct a field of 120 places; four measurements at a time.
 
 It prints:
 
@@ -16,7 +16,7 @@ rng = np.random.default_rng(0)
 PLACES = [(x, y) for x in range(12) for y in range(10)]
 distance = np.linalg.norm(np.array(PLACES)[:, None] - np.array(PLACES), axis=2)
 terrain = np.exp(-0.5 * (distance / 2.5) ** 2) * np.outer(*2 * [1 + rng.random(120)])
-samples = rng.multivariate_normal(np.zeros(120), terrain, size=300)  # fields that were measured in full
+samples = rng.multivariate_normal(np.zeros(120), terrain, size=300)  # fully measured fields
 
 
 def explained(sensors):

@@ -1,7 +1,7 @@
 """``python -m experiments COMMAND``, in a clone: the paper's experiments, benchmarks, games, the gallery.
 
-One table says which experiments there are. Each has a function ``run(quick=..., jobs=..., **options)`` that
-returns an :class:`~experiments.harness.runner.Outcome`, which the one writer writes.
+One table lists the experiments. Each has a function ``run(quick=..., jobs=..., **options)`` that returns an
+:class:`~experiments.harness.runner.Outcome`, which is written in the same way for all.
 """
 
 import argparse
@@ -17,16 +17,16 @@ from experiments.harness.runner import ExperimentError, Outcome, commit
 
 
 class Experiment(NamedTuple):
-    """An experiment that a command runs."""
+    """An experiment of a command."""
 
     where: str
-    """Module and function that run it."""
+    """Module and function to run."""
     about: str
-    """What it measures, and what it needs."""
+    """Its subject and requirements."""
     takes: tuple[str, ...] = ()
-    """Its options beside those of every experiment."""
+    """Its options besides those of every experiment."""
     folder: str = ""
-    """Where its results are, if not in the command's own folder."""
+    """Folder of its results, if not the command's own."""
 
 
 _NETWORK = ("data", "weights", "device")
@@ -38,7 +38,7 @@ _PAPER = {
     "mnist": Experiment("paper.mnist:run_mnist", "section 4.3, with '.[mnist]'", (*_NETWORK, "save_weights")),
     "digits": Experiment("paper.mnist:run_digits", "section 4.3 with scikit-learn's digits"),
     "counts": Experiment("paper.counts:run", "every count in the text"),
-    "moves": Experiment("paper.moves:run", "optimal moves of Tic-Tac-Toe beside OpenSpiel's ('.[games]')"),
+    "moves": Experiment("paper.moves:run", "optimal moves of Tic-Tac-Toe against OpenSpiel's ('.[games]')"),
     "correlated": Experiment("paper.correlated:run", "the maximum of correlated children"),
     "steps": Experiment("paper.tictactoe:run_steps", "Tic-Tac-Toe with the Brownian step as printed"),
     "references": Experiment("paper.mnist:run_references", "accuracies of known subsets of pixels", _NETWORK),
@@ -49,26 +49,26 @@ _BENCHMARKS = {
     "batches": Experiment("benchmarks.beyond:batches", "eight evaluations at once", folder="beyond"),
     "selection": Experiment("benchmarks.selection:run", "selectors on twelve tables", folder="beyond"),
     "general": Experiment("general:run", "every kind of choice", _SUITE, "general"),
-    "noise": Experiment("general.noise:run", "what is recommended under noise", _SUITE, "noise"),
+    "noise": Experiment("general.noise:run", "recommendations under noise", _SUITE, "noise"),
     "long": Experiment("general.long:run", "thousands of evaluations", _SUITE, "long"),
     "costly": Experiment(
-        "costly:run", "costly steps, beside greedy, beams and climbing", ("seeds",), "costly"
+        "costly:run", "costly steps, against greedy, beams and climbing", ("seeds",), "costly"
     ),
-    "grid": Experiment("benchmarks.grid:run", "DAGSearchCV beside other searches", ("scores",), "grid"),
-    "speed": Experiment("speed:run", "what a step costs, as ratios within one run", folder="speed"),
+    "grid": Experiment("benchmarks.grid:run", "DAGSearchCV against other searches", ("scores",), "grid"),
+    "speed": Experiment("speed:run", "the cost of a step, as ratios within one run", folder="speed"),
     "flow_shop": Experiment("gallery.flow_shop:run", "the gallery's flow shop", folder="gallery"),
     "indexes": Experiment("gallery.indexes:run", "the gallery's indexes", folder="gallery"),
     "passes": Experiment("gallery.passes:run", "the gallery's compiler passes", ("llvm",), "gallery"),
     "arena": Experiment("arena:run", "players of games against each other ('.[games]')", folder="arena"),
 }
 _TRUTH = {
-    "search": Experiment("truth.search:run", "intervals of searches, on problems that nothing was fitted on"),
-    "causes": Experiment("truth.causes:run", "whether causes come first, on ten tables where they are known"),
+    "search": Experiment("truth.search:run", "intervals of searches, on problems not used for fitting"),
+    "causes": Experiment("truth.causes:run", "whether causes come first, on ten tables with known causes"),
     "selection": Experiment("truth.selection:run", "scores of the selector on 14 real tables ('.[truth]')"),
 }
 _GALLERY = {
     "flow_shop": Experiment(
-        "gallery.flow_shop:solve", "the order of jobs that ends first", ("instance", "budget", "seed")
+        "gallery.flow_shop:solve", "the order of jobs with the least makespan", ("instance", "budget", "seed")
     ),
     "indexes": Experiment("gallery.indexes:solve", "PostgreSQL's indexes for a workload", ("budget", "seed")),
     "passes": Experiment(
@@ -81,10 +81,10 @@ _GALLERY = {
 COMMANDS = {
     "reproduce": ("run an experiment of the paper", "results", _PAPER),
     "benchmark": ("compare dagsearch with other methods, and measure its speed", "results", _BENCHMARKS),
-    "truth": ("measure how often what the library states is true", "results/truth", _TRUTH),
-    "gallery": ("solve a real problem with the real thing running ('.[gallery]')", "gallery-run", _GALLERY),
+    "truth": ("measure how often the library's statements are true", "results/truth", _TRUTH),
+    "gallery": ("solve a real problem on the real system ('.[gallery]')", "gallery-run", _GALLERY),
 }
-"""What each command does, its folder, and its experiments."""
+"""Description, folder and experiments of each command."""
 
 OPTIONS: dict[str, dict[str, Any]] = {
     "data": {"type": Path, "metavar": "DIR", "help": "folder with the four MNIST files"},
@@ -94,16 +94,16 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "methods": {"nargs": "+", "help": "only these (default: all)"},
     "problems": {"nargs": "+", "help": "only these (default: all)"},
     "seeds": {"type": int, "help": "runs of a method on a problem"},
-    "keep": {"type": Path, "metavar": "DIR", "help": "take what is not run now from these results"},
-    "scores": {"type": Path, "metavar": "DIR", "help": "folder of the grids' scores, made if missing"},
+    "keep": {"type": Path, "metavar": "DIR", "help": "reuse these results for everything that is not run"},
+    "scores": {"type": Path, "metavar": "DIR", "help": "folder of the grids' scores, created if missing"},
     "seed": {"type": int, "help": "random seed"},
     "budget": {"type": int, "help": "number of evaluations"},
     "instance": {"type": int, "choices": range(1, 11), "metavar": "N", "help": "1 to 10: ta001 to ta010"},
-    "program": {"help": "what to optimise"},
-    "llvm": {"metavar": "LIBRARY", "help": "a shared library (default: the libLLVM that is installed)"},
+    "program": {"help": "program to optimise"},
+    "llvm": {"metavar": "LIBRARY", "help": "a shared library (default: the installed libLLVM)"},
     "table": {"help": "tumours, numerals or diabetes"},
 }
-"""Options that some experiments take."""
+"""Options of some experiments."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -113,7 +113,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = {name: getattr(options, name) for name in chosen.takes if getattr(options, name) is not None}
     name, function = chosen.where.split(":")
     out = options.out or Path(COMMANDS[options.command][1], chosen.folder)
-    commit()  # of the code that runs, not of what it is when the run has ended
+    commit()  # now, because the code may have changed when the run ends
     try:
         out.mkdir(parents=True, exist_ok=True)
         module = import_module(f"experiments.{name}")
@@ -129,7 +129,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    about = "Experiments with dagsearch: what the documentation reports, by commands that anyone can run."
+    about = "Experiments with dagsearch: commands that reproduce the results in the documentation."
     parser = argparse.ArgumentParser("python -m experiments", description=about)
     commands = parser.add_subparsers(dest="command", required=True)
     for command, (purpose, folder, experiments) in COMMANDS.items():

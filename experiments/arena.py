@@ -1,6 +1,6 @@
 """``python -m experiments benchmark arena``: players of games against each other, scored with intervals.
 
-GRAVE and RAVE of the library, and OpenSpiel's Monte Carlo tree search. Every opening is played twice, with
+The library's GRAVE and RAVE, and OpenSpiel's Monte Carlo tree search. Every opening is played twice, with
 seats exchanged.
 """
 
@@ -79,7 +79,7 @@ def _player(name: str, simulations: int, game: Any, seed: Sequence[int]) -> Any:
 
 
 def openspiels_player(game: Any, simulations: int, seed: int, solve: bool = False) -> Any:
-    """OpenSpiel's Monte Carlo tree search, with its solver or without."""
+    """OpenSpiel's Monte Carlo tree search, with or without its solver."""
     mcts = import_peer("open_spiel.python.algorithms.mcts")
     rng = np.random.RandomState(seed)
     evaluator = mcts.RandomRolloutEvaluator(1, rng)
@@ -98,7 +98,7 @@ def random_opening(game: Any, moves: int, rng: np.random.Generator) -> Any:
 
 
 def scores_table(rows: Sequence[Row]) -> str:
-    """Score of every pairing with its interval, game by game."""
+    """Score of every pairing with its interval, by game."""
     lines = []
     for game in GAMES:
         cells = [game]

@@ -1,7 +1,7 @@
 """``python -m experiments benchmark costly``: problems whose steps are costly, at equal numbers of steps.
 
 Few and many actions; values at every step and only at the end; states that merge and states that do not; some
-where the best next step is a bad one. A step that a run has taken before is free for every method.
+problems where the best next step is misleading. A repeated step is free for every method.
 """
 
 import math
@@ -20,7 +20,7 @@ from experiments.harness.runner import Outcome, Row, run_rounds
 
 OURS = "dagsearch"
 WIDTHS = (2, 4, 8)
-"""Of the beams."""
+"""Widths of the beams."""
 SEEDS = 10
 """Number of instances of every kind; each is searched once by every method."""
 
@@ -28,7 +28,7 @@ SEEDS = 10
 
 
 class Reactor:
-    """What to do with a stirred vessel in each of 14 intervals; what it holds may be sold after any of them.
+    """Operate a stirred vessel in each of 14 intervals; its content may be sold after any of them.
 
     Reactions with rates that depend on the temperature. States are concentrations and do not merge.
     """
@@ -70,7 +70,7 @@ class Reactor:
 
 
 class Filters:
-    """Which of 40 operations to apply, up to ten of them, to come close to a target; states do not merge."""
+    """Apply up to ten of 40 operations to come close to a target; states do not merge."""
 
     length, count = 10, 40
 
@@ -97,9 +97,9 @@ class Filters:
 
 
 class Rewriting:
-    """Which of 24 rules to apply to a word, as often as one likes; equal words merge, and its weight counts.
+    """Apply any number of 24 rules to a word, whose weight counts; equal words merge.
 
-    Some letters weigh nothing and only let other rules apply.
+    Some letters weigh nothing and only enable other rules.
     """
 
     def __init__(self, seed: int, size: int = 60) -> None:
@@ -132,7 +132,7 @@ class Rewriting:
 
 
 class Farm:
-    """Twelve months of a farm: sow, clear, build, repair or sell; what costs now pays later.
+    """Twelve months of a farm: sow, clear, build, repair or sell; costs now pay off later.
 
     States are whole numbers and merge. Selling and waiting look best in every month.
     """
@@ -173,9 +173,9 @@ class Farm:
 
 
 class Visits:
-    """In which order to do twelve jobs, with times between them that depend on both; merges by what is done.
+    """Order twelve jobs, with times between them that depend on both; states with the same jobs done merge.
 
-    One cannot stop before all are done. The nearest job first is a trap.
+    Stopping is impossible before all are done. Nearest job first is a trap.
     """
 
     length = 12
@@ -198,7 +198,7 @@ class Visits:
 
 
 class Stages:
-    """One of six options at each of ten stages; only the whole has a value, with effects of pairs."""
+    """One of six options at each of ten stages; only complete choices have a value, with effects of pairs."""
 
     length, count = 10, 6
 
@@ -226,11 +226,11 @@ class Kind(NamedTuple):
     """A kind of problem."""
 
     make: Callable[[int], Any]
-    """The problem of a seed."""
+    """The problem for a seed."""
     greedy: int
-    """Number of steps that greedy takes."""
+    """Number of steps of greedy."""
     about: str
-    """What it is, for the table."""
+    """Description for the table."""
 
 
 KINDS = {
@@ -244,29 +244,29 @@ KINDS = {
     "stages": Kind(Stages, 6 * 10, "6 actions, 10 steps, a value at the end"),
 }
 LATER = (1, 2, 4, 8)
-"""Numbers of steps in the table, as multiples of what greedy takes."""
+"""Numbers of steps in the table, as multiples of greedy's."""
 
 # Methods ---------------------------------------------------------------------------------------------
 
 
 class Steps:
-    """A problem whose steps are counted; one that was taken before is looked up."""
+    """A problem whose steps are counted; repeated ones are looked up."""
 
     def __init__(self, problem: Any, budget: int) -> None:
         self.problem, self.budget = problem, budget
         root = problem.root()
         self.root = root if isinstance(root, ds.Step) else ds.Step(root)
         self.best: list[float] = []
-        """The largest sum of gains and a value after every paid step."""
+        """The largest sum of gains and value after every paid step."""
         self._most = -math.inf
         self._known: dict[Hashable, ds.Step] = {}
 
     def actions(self, state: Any) -> list[Any]:
-        """What can be done at a state."""
+        """The actions at a state."""
         return list(self.problem.actions(state))
 
     def take(self, state: Any, action: Any, paid: float) -> tuple[Any, float, float]:
-        """The state after a step, the gains until then, and what stopping there earns, −∞ if one cannot."""
+        """The state after a step, the gains until then, and the value of stopping there, −∞ if impossible."""
         new = (state, action) not in self._known
         if new and len(self.best) == self.budget:
             raise BudgetSpent
@@ -282,7 +282,7 @@ class Steps:
 
 
 def beam(steps: Steps, rng: np.random.Generator, width: int) -> None:
-    """Take every step from the best few states at each depth; where one cannot stop, gains say which."""
+    """Take every step from the best few states at each depth, ranked by gains if stopping is impossible."""
     now, seen = [(steps.root.state, 0.0)], set[Any]()
     while now:
         seen.update(state for state, _ in now)
@@ -298,7 +298,7 @@ def beam(steps: Steps, rng: np.random.Generator, width: int) -> None:
 
 
 def climbing(steps: Steps, rng: np.random.Generator) -> None:
-    """Change one action of the best path and replay it; where the others no longer apply, random ones."""
+    """Change one action of the best path and replay it, with random actions where old ones do not apply."""
 
     def follow(actions: Sequence[Any]) -> tuple[list[Any], float]:
         state, paid, best, done = steps.root.state, 0.0, -math.inf, list[Any]()
@@ -310,7 +310,7 @@ def climbing(steps: Steps, rng: np.random.Generator) -> None:
         return done, best
 
     now, best = follow([])
-    free = 0  # replays in a row that took no new step
+    free = 0  # consecutive replays without a new step
     while free < _PATIENCE:
         before = len(steps.best)
         place = int(rng.integers(len(now)))
@@ -321,7 +321,7 @@ def climbing(steps: Steps, rng: np.random.Generator) -> None:
 
 
 _PATIENCE = 1_000
-_LONGEST = 24  # steps of a path, where there is no end
+_LONGEST = 24  # steps of a path without an end
 _ANOTHER = object()  # an action that no state offers
 
 
@@ -359,9 +359,9 @@ def run(*, seeds: int | None = None, jobs: int = 1, quick: bool = False) -> Outc
 
 
 def one_run(method: str, kind: str, seed: int, most: int) -> list[Row]:
-    """The best so far of one method on one problem, until ``most`` times the steps of greedy.
+    """The best so far of one method on one problem, up to ``most`` times the steps of greedy.
 
-    Where a method has ended, its best stays; there is no row until it has completed a path.
+    After a method has ended, its best stays; there is no row until it has completed a path.
     """
     greedy = KINDS[kind].greedy
     steps = Steps(KINDS[kind].make(seed), most * greedy)
@@ -377,7 +377,7 @@ def one_run(method: str, kind: str, seed: int, most: int) -> list[Row]:
 
 
 def means(rows: Iterable[Row]) -> str:
-    """Per kind and number of steps: the mean of every method, and ours less the best other one in pairs."""
+    """Per kind and number of steps: the mean of every method, and paired differences from the best other."""
     values = pd.DataFrame(rows).pivot(index=["setting", "step", "round"], columns="method", values="value")
     found: Any = values.reindex(columns=list(METHODS)).fillna(-math.inf)
     lines = []

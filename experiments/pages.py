@@ -1,6 +1,6 @@
-"""Puts the tables of all results into the pages that have a place for them: ``python -m experiments.pages``.
+"""Put the tables of all results into their places in pages: ``python -m experiments.pages``.
 
-Tests check that this would change nothing.
+Tests check that the pages are up to date.
 """
 
 from pathlib import Path

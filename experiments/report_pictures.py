@@ -1,6 +1,6 @@
 """Make the pictures of pages for the docs: ``python -m experiments.report_pictures``.
 
-It needs Chromium and Playwright, as the tests of the page do.
+It needs Chromium and Playwright, like the tests of the page.
 """
 
 import contextlib
@@ -40,7 +40,7 @@ def pictures(page_file: Path, parts: Mapping[str, tuple[int, str | None]]) -> No
 
 
 def pipeline(choose: Choose) -> float:
-    """Stands for the cross-validation of a pipeline."""
+    """A stand-in for the cross-validation of a pipeline."""
     scaler = choose("scaler", ["none", "standard", "robust"])
     if choose("model", ["neighbours", "tree", "linear"]) == "neighbours":
         return 0.9 - 0.02 * abs(choose("k", range(1, 16)) - 7) - 0.1 * (scaler == "none")

@@ -1,7 +1,7 @@
-"""``python -m experiments benchmark speed``: what a step costs, as ratios of times measured in one run.
+"""``python -m experiments benchmark speed``: the cost of a step, as ratios of times measured in one run.
 
-Times depend on the machine, their ratios hardly. Both sides of a ratio are CPU seconds of this process, taken
-in turns.
+Times depend on the machine, their ratios hardly. Both sides of a ratio are CPU seconds of this process,
+measured in turns.
 """
 
 import statistics
@@ -26,16 +26,16 @@ from experiments.harness.runner import Outcome, Row
 
 SEED = 0
 WINDOW = 60
-"""Number of steps that are timed at every size."""
+"""Number of timed steps at every size."""
 
 
 class Figure(NamedTuple):
-    """A ratio, and what it compares."""
+    """A ratio of times with its target."""
 
     what: str
     unit: str
     target: float
-    """It should be at most this, or at least for ``uct``."""
+    """Target: at most this, or at least this for ``uct``."""
 
 
 FIGURES = {
@@ -143,7 +143,7 @@ def _grown(search: Search, small: int, large: int) -> float:
         while len(search.history) < size:
             leaf, _ = search.space.walk(search.problem.root(), rng)
             search.tell(leaf, search.problem.reward(leaf))
-        step_seconds(search, 2)  # computes what was left for later
+        step_seconds(search, 2)  # does postponed computations
         found.append(step_seconds(search, 12 if small < 100 else WINDOW))
     return found[1] / found[0]
 
@@ -154,7 +154,7 @@ def digits(quick: bool) -> float:
     search = Search.default(problem, seed=SEED)
     own = step_seconds(search, 40 if quick else 200)
     leaves = [evaluation.leaf for evaluation in search.history]
-    fresh = DigitsPixels()  # which knows no score yet
+    fresh = DigitsPixels()  # without cached scores
     return own / (seconds_of(lambda: [fresh.reward(leaf) for leaf in leaves]) / len(leaves))
 
 

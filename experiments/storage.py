@@ -1,9 +1,9 @@
-"""``python -m experiments.storage``: runs of many processes, kills, and what storage costs.
+"""``python -m experiments.storage``: runs of many processes, kills, and the cost of storage.
 
-- ``storm``: eight processes share a run, in SQLite and in PostgreSQL, and are killed again and again; every
+- ``storm``: eight processes share a run, in SQLite and in PostgreSQL, and are killed repeatedly; every
   finished evaluation is counted from outside.
 - ``crowd``: 50 processes with evaluations of a second, and 20 with evaluations of 10 ms, on one SQLite file.
-- ``pace``: rewards told per second, beside Optuna's storages, in turns.
+- ``pace``: rewards per second, compared with Optuna's storages, in turns.
 - ``long``: memory, size and time to resume after 20,000 evaluations.
 - ``pending``: the time of an ask while 1,000 leaves are pending.
 
@@ -48,7 +48,7 @@ def problem(seconds: float = 0.0, log: Path | None = None) -> ds.problems.Subset
     return ds.problems.Subsets(60, 6, reward)
 
 
-# What each process does ------------------------------------------------------------------------------
+# Processes -------------------------------------------------------------------------------------------
 
 
 def work(storage: str, budget: int, seconds: float, log: Path, initial: int) -> None:
@@ -67,12 +67,12 @@ def start(storage: str, budget: int, seconds: float, log: Path, initial: int = 1
 
 
 def ended(processes: Iterable[Any]) -> list[int]:
-    """The exit codes of processes, once all have ended; that of an error is 1."""
+    """The exit codes of processes once all have ended; an error's is 1."""
     return sorted({process.join() or process.exitcode for process in processes})
 
 
 def counted(storage: str, log: Path) -> dict[str, Any]:
-    """What the log of a run holds, beside what its evaluations have written themselves."""
+    """The events in a run's log, compared with the lines that its evaluations have written."""
     with closing(database_of(storage)) as database:
         events = list(database.events("run"))
     asks, tells = ([event for event in events if event.kind == kind] for kind in ("ask", "tell"))
@@ -155,7 +155,7 @@ def pace(quick: bool, folder: Path) -> dict[str, Any]:
 
 
 def _optuna(storage: Any) -> Callable[[int], Any]:
-    """What evaluates a number of random leaves with Optuna."""
+    """A function that evaluates a number of random leaves with Optuna."""
     import optuna
 
     optuna.logging.set_verbosity(optuna.logging.WARNING)
@@ -170,7 +170,7 @@ def _optuna(storage: Any) -> Callable[[int], Any]:
 
 
 def long(quick: bool, folder: Path) -> dict[str, Any]:
-    """A long run, and the search that is resumed from it."""
+    """A long run, and the search resumed from it."""
     evaluations, storage = 200 if quick else 20_000, folder / "long.db"
     began = time.process_time()
     with closing(ds.Search.default(problem(), seed=SEED, storage=storage)) as search:

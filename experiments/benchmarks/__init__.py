@@ -1,1 +1,1 @@
-"""Comparisons that the paper does not have: ``python -m experiments benchmark``."""
+"""Comparisons beyond the paper: ``python -m experiments benchmark``."""

@@ -1,4 +1,4 @@
-"""The default search on the paper's problems, beside the paper's methods; and in batches."""
+"""The default search on the paper's problems, compared with the paper's methods; and in batches."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -34,7 +34,7 @@ def default(problem: Any, seed: int) -> Search:
 
 
 def batches(quick: bool, jobs: int) -> Outcome:
-    """What batches cost in accuracy with 10 of the 64 pixels of scikit-learn's digits, on three splits."""
+    """The accuracy lost by batches, with 10 of the 64 pixels of scikit-learn's digits, on three splits."""
     runs, splits, budget = (2, 1, 40) if quick else (10, 3, DIGITS_BUDGET)
     tasks = [
         (batch, split, n, budget) for batch in (1, BATCH) for split in range(splits) for n in range(runs)
@@ -60,7 +60,7 @@ PLAYERS: dict[str, Callable[[Any, int], Search]] = {
     "paper's method": TICTACTOE[PAPER],
     "UCT": lambda played, seed: baselines.uct(played, seed=seed),
 }
-"""The searches that are compared."""
+"""The compared searches."""
 
 
 def tictactoe(quick: bool, jobs: int) -> Outcome:

@@ -1,8 +1,8 @@
-"""After how many candidates is a search as good as the whole grid? ``DAGSearchCV`` beside other searches.
+"""After how many candidates is a search as good as the whole grid? ``DAGSearchCV`` against other searches.
 
 Every candidate of every grid was scored once, so that searches replay scores instead of fitting. A search has
 arrived at its first candidate whose mean score is within one standard error of the best one. Halving scores
-candidates on few rows first, so it cannot be replayed: its runs are fitted, too.
+candidates on few rows first, so it cannot be replayed: it is run with real fits.
 """
 
 import warnings
@@ -29,11 +29,11 @@ from experiments.harness.runner import Outcome, Row, run_tasks
 OURS, GRID, HALVING = "DAGSearchCV", "GridSearchCV", "HalvingGridSearchCV"
 _SEEDS = 20
 _SCORES, _HALVING = "scores.csv.gz", "halving.csv.gz"
-# Candidates that a process scores at a time.
+# Number of candidates that a process scores at a time.
 _CHUNK = 16
-# Runs of successive halving on a task.
+# Number of runs of successive halving per task.
 _HALVING_SEEDS = 4
-# Optuna proposes a candidate again and again in the end: so many times the size of the grid are enough.
+# In the end Optuna repeats candidates: a number of proposals of this many times the grid's size is enough.
 _MOST_TRIALS = 2
 
 
@@ -56,14 +56,14 @@ def _ours(task: Task, evaluate: Evaluations, seed: int) -> None:
 
 
 def _random(task: Task, evaluate: Evaluations, seed: int) -> None:
-    """The candidates in random order, as ``RandomizedSearchCV`` draws without replacement from lists."""
+    """The candidates in random order, like ``RandomizedSearchCV``, without replacement."""
     candidates = ParameterGrid(task.grid)
     for place in np.random.default_rng(seed).permutation(len(candidates)):
         evaluate(candidates[place])
 
 
 def _optuna(task: Task, evaluate: Evaluations, seed: int) -> None:
-    """Tree-structured Parzen estimators; a list of dicts is a choice of the dict, and of its parameters."""
+    """Tree-structured Parzen estimators; with a list of dicts, the first choice is the dict."""
     grids = ParameterGrid(task.grid).param_grid
 
     def suggest(trial: Any) -> dict[str, Any]:
@@ -76,7 +76,7 @@ def _optuna(task: Task, evaluate: Evaluations, seed: int) -> None:
 
 
 def _suggested(trial: Any, name: str, values: list[Any]) -> Any:
-    """One of the values; numbers in their order."""
+    """One of the values; numbers are ordered."""
     name = f"{name} of {len(values)}"  # the same name needs the same options
     if all(isinstance(value, int | float) and not isinstance(value, bool) for value in values):
         return sorted(values)[trial.suggest_int(name, 0, len(values) - 1)]
@@ -110,7 +110,7 @@ def fit_what_is_missing(folder: Path, names: Sequence[str], jobs: int) -> None:
 
 
 def _scores(name: str, start: int) -> list[list[Any]]:
-    """The seconds and the scores on folds of some candidates."""
+    """Seconds and fold scores of some candidates."""
     task = TASKS[name]
     data, target = task.load()
     rows = []
@@ -124,7 +124,7 @@ def _scores(name: str, start: int) -> list[list[Any]]:
 
 
 def _halving(name: str, seed: int, jobs: int) -> list[list[Any]]:
-    """The best candidate after every round, with the fits and their seconds until then."""
+    """The best candidate after every round, with the fits and seconds until then."""
     from sklearn.experimental import enable_halving_search_cv  # noqa: F401
     from sklearn.model_selection import HalvingGridSearchCV
 
@@ -158,7 +158,7 @@ def read_scores(folder: Path) -> dict[str, tuple[FloatArray, FloatArray]]:
 
 
 def run(quick: bool = False, jobs: int = 1, scores: Path = Path("results/grid")) -> Outcome:
-    """Score the grids, unless the folder ``scores`` has their scores, and replay every method."""
+    """Score the grids, unless the folder ``scores`` has the scores, and replay every method."""
     names = ["iris, neighbours"] if quick else list(TASKS)
     fit_what_is_missing(scores, names, jobs)
     known, seeds = read_scores(scores), 2 if quick else _SEEDS
@@ -196,9 +196,9 @@ def _key(candidate: dict[str, Any]) -> str:
 
 
 def _halving_rows(folder: Path, scores: dict[str, tuple[FloatArray, FloatArray]]) -> list[Row]:
-    """What successive halving takes until its end, in candidates; infinite if its choice is not good.
+    """The cost of successive halving in candidates; infinite if its choice is not good.
 
-    By time, its fits on few rows count for what they take.
+    By time, its fits on few rows count by their duration.
     """
     rows, rounds = list[Row](), pd.read_csv(folder / _HALVING)
     ends: Any = rounds[rounds["task"].isin(scores)].groupby(["task", "seed"], sort=False).tail(1)
@@ -214,7 +214,7 @@ def _halving_rows(folder: Path, scores: dict[str, tuple[FloatArray, FloatArray]]
 def summary(outcome: Outcome) -> str:
     """Mean share of the grid until a method arrives, in percent, with its standard error, by task.
 
-    Below: the median of the tasks, and on how many of them DAGSearchCV needs less.
+    Below: the median over tasks, and the number of tasks on which DAGSearchCV needs less.
     """
     rows = pd.DataFrame(outcome.rows)
     rows["percent"] = 100.0 * rows["value"] / rows["step"]

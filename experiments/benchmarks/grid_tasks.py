@@ -1,6 +1,6 @@
 """The tasks of ``python -m experiments benchmark grid``: a table, an estimator, and a grid of its parameters.
 
-Five tables come with scikit-learn, three with mlxtend. The grids were written down before they were scored.
+Five tables come with scikit-learn, three with mlxtend. The grids were fixed before they were scored.
 """
 
 from collections.abc import Callable
@@ -23,7 +23,7 @@ from experiments.harness.peers import import_peer
 
 FOLDS = 5
 """Number of folds."""
-# Rows of the sample of MNIST that are used.
+# Number of rows from the sample of MNIST.
 _IMAGES = 1500
 
 
@@ -31,10 +31,10 @@ class Task(NamedTuple):
     """A table, an estimator, and a grid of its parameters."""
 
     load: Callable[[], tuple[Any, Any]]
-    """Returns features and target."""
+    """Function that returns features and target."""
     estimator: Any
     grid: Any
-    """What ``GridSearchCV`` takes: a dict, or a list of dicts."""
+    """The grid for ``GridSearchCV``: a dict, or a list of dicts."""
     scoring: str
 
     @property
@@ -50,7 +50,7 @@ def _bundled(load: Callable[..., Any]) -> tuple[Any, Any]:
 
 def _of_mlxtend(name: str) -> tuple[Any, Any]:
     data, target = getattr(import_peer("mlxtend.data"), name)()
-    return data[:, np.isfinite(data).all(axis=0)], target  # names of cars are no numbers
+    return data[:, np.isfinite(data).all(axis=0)], target  # names of cars are not numbers
 
 
 def _images() -> tuple[Any, Any]:

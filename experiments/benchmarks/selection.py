@@ -1,6 +1,6 @@
-"""``python -m experiments benchmark selection``: our selector and those of other packages, on twelve tables.
+"""``python -m experiments benchmark selection``: our selector and others, on twelve tables.
 
-Every method selects on the same rows, with the same folds, and is judged by the rows that were held out.
+Every method selects on the same rows, with the same folds, and is scored on the same held-out rows.
 """
 
 import math
@@ -35,9 +35,9 @@ if TYPE_CHECKING:
 
 OURS = "DAGSearchSelector"
 FOLDS, BUDGET = 5, 100
-# Part of the rows that is held out.
+# Fraction of the rows that is held out.
 _HELD_OUT = 0.3
-# Forward selection chooses from this number of columns, the best one by one, if there are more.
+# If there are more columns, forward selection chooses from this number of top columns by univariate score.
 _MOST_GREEDY = 60
 
 
@@ -45,7 +45,7 @@ class Round(NamedTuple):
     """One split of a table."""
 
     data: Any
-    """Features of the rows to select by."""
+    """Features of the rows for selection."""
     target: Any
     unseen: Any
     """Features of the held-out rows."""
@@ -85,7 +85,7 @@ class Round(NamedTuple):
 
 
 def split_of(task: Task, number: int, held_out: float = _HELD_OUT) -> Round:
-    """A split of a table; ``held_out`` is the part or the number of the rows to judge by."""
+    """A split of a table; ``held_out`` is the fraction or the number of held-out rows."""
     rows = np.arange(len(task.target))
     stratify = task.target if task.classification else None
     train, test = train_test_split(rows, test_size=held_out, random_state=number, stratify=stratify)
@@ -94,13 +94,13 @@ def split_of(task: Task, number: int, held_out: float = _HELD_OUT) -> Round:
     return Round(data, target, unseen, unseen_target, task, number)
 
 
-# Methods: each returns the chosen columns and the number of fits it took ------------------------------
+# Methods: each returns the chosen columns and the number of fits --------------------------------------
 
 Answer = tuple[Sequence[int], int]
 
 
 def selected(part: Round, k: int | str, budget: int) -> tuple[DAGSearchSelector, int]:
-    """A fitted selector, and the number of its fits in addition to those of the subsets."""
+    """A fitted selector, and the number of its fits in addition to the subsets'."""
     settings: dict[str, Any] = {"n_features_to_select": k, "cv": part.splits, "random_state": part.seed}
     selector = DAGSearchSelector(part.task.estimator, budget=budget, **settings).fit(part.data, part.target)
     return selector, 0 if selector._run.repeated is None else selector._run.repeated.fits
@@ -113,9 +113,9 @@ def _ours(part: Round, budget: int) -> Answer:
 
 
 def ranked_by_test(part: Round) -> list[int]:
-    """The columns by a univariate test, the best first."""
+    """The columns by univariate score, the best first."""
     test = f_classif if part.task.classification else f_regression
-    with warnings.catch_warnings(action="ignore"), np.errstate(all="ignore"):  # columns that do not vary
+    with warnings.catch_warnings(action="ignore"), np.errstate(all="ignore"):  # constant columns
         strength = SelectKBest(test, k="all").fit(part.numbers, part.target).scores_
     order: list[int] = np.argsort(-np.nan_to_num(strength), kind="stable").tolist()
     return order
@@ -148,7 +148,7 @@ def _boruta(part: Round, budget: int) -> Answer:
     forest = kind(n_jobs=1, max_depth=5, random_state=part.seed)
     selector = boruta.BorutaPy(forest, n_estimators=100, max_iter=30, random_state=part.seed)
     selector.fit(part.numbers, np.asarray(part.target))
-    # Boruta decides which features matter at all: the most important of those ranked first are taken.
+    # Boruta decides which features matter at all: choose the most important ones of its top rank.
     strength = np.nan_to_num(selector.importance_history_[1:]).mean(axis=0)
     order = np.lexsort((-strength, selector.ranking_))
     return order[: part.task.k].tolist(), len(selector.importance_history_) - 1
@@ -161,7 +161,7 @@ def _mrmr(part: Round, budget: int) -> Answer:
 
 
 def _searched(part: Round, draws: Iterable[Sequence[int]]) -> Answer:
-    """The best of some subsets, all of which are scored."""
+    """The best of some subsets, after scoring all of them."""
     score, scored = part.scorer(), dict[frozenset[int], float]()
     for columns in draws:
         if frozenset(columns) not in scored:
@@ -177,7 +177,7 @@ def _random(part: Round, budget: int) -> Answer:
 
 
 def _forward(part: Round, budget: int) -> Answer:
-    """Add the best column until there are k, as scikit-learn's SequentialFeatureSelector does."""
+    """Add the best column until there are k, like scikit-learn's SequentialFeatureSelector."""
     columns = ranked_by_test(part)[: max(_MOST_GREEDY, 2 * part.task.k)]
     chosen, fits = list[int](), 0
     for _ in range(part.task.k):
@@ -207,7 +207,7 @@ def run(quick: bool, jobs: int) -> Outcome:
     budget = 15 if quick else BUDGET
     names = list(TASKS)[1:2] if quick else list(TASKS)
     splits = {name: 1 if quick else TASKS[name]().splits for name in names}
-    # Longest tasks first, so that no process has a long one left at the end.
+    # Longest tasks first, so that no process starts a long one at the end.
     tasks = [
         (method, name, number, budget)
         for method in list(METHODS)[::-1]
@@ -237,7 +237,7 @@ def _one(method: str, name: str, number: int, budget: int) -> list[Row]:
 
 
 def standings(rows: Sequence[Row]) -> str:
-    """On how many tables ours is ahead, level or behind; level is within one standard error."""
+    """The number of tables where ours is ahead, level or behind; level is within one standard error."""
     found, counts, behind_on = curves(rows), list[list[str]](), set[str]()
     for method in [method for method in METHODS if method != OURS]:
         results = {

@@ -34,20 +34,20 @@ class Task:
     k: int
     classification: bool = True
     fresh: tuple[Any, Any] | None = None
-    """Features and target of many more rows of the same kind, if the table is generated."""
+    """Features and target of many fresh rows, if the table is generated."""
 
     @property
     def splits(self) -> int:
-        """How often the table is split: more often if only few rows can judge a selection."""
+        """Number of splits of the table: more if few rows are held out."""
         return 10 if self.fresh is None else 5
 
 
-# Fresh rows of a generated table: enough to know the score that an estimator really has.
+# Number of fresh rows of a generated table: enough to know an estimator's true score.
 _FRESH = 4000
 
 
 def _generated(data: Any, target: Any, estimator: Any, k: int, classification: bool = True) -> Task:
-    """A table of all rows but the last ``_FRESH``."""
+    """A table of all rows except the last ``_FRESH``."""
     rows, others = slice(None, -_FRESH), slice(-_FRESH, None)
     return Task(data[rows], target[rows], estimator, k, classification, (data[others], target[others]))
 
@@ -62,7 +62,7 @@ def _bundled(load: Callable[..., Any], k: int, model: Any, classification: bool 
 
 
 def _madelon() -> Task:
-    """Few informative columns, their linear combinations, and many that tell nothing."""
+    """A few informative columns, their linear combinations, and many irrelevant ones."""
     data, target = make_classification(
         n_samples=800 + _FRESH, n_features=600, n_informative=5, n_redundant=15, random_state=1
     )
@@ -88,7 +88,7 @@ def _genes() -> Task:
 
 
 def _drowned_digits() -> Task:
-    """Digits beside 600 pixels of other, random images."""
+    """Digits next to 600 pixels of other, random images."""
     rng = np.random.default_rng(4)
     data, target = load_digits(return_X_y=True)
     strange = data[rng.permutation(len(data))][:, rng.integers(0, 64, 600)]
@@ -120,7 +120,7 @@ def _clinic() -> Task:
 
 
 def _customers() -> Task:
-    """Categories of unequal frequency, skewed amounts, and gaps that tell something themselves."""
+    """Categories of unequal frequency, skewed amounts, and informative gaps."""
     rng = np.random.default_rng(7)
     rows = 900 + _FRESH
     region = rng.choice(["north", "south", "east", "west"], rows, p=[0.5, 0.3, 0.15, 0.05])

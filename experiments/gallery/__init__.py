@@ -1,1 +1,1 @@
-"""Real problems, solved with real components: ``python -m experiments gallery`` lists them."""
+"""Real problems, solved on real systems: ``python -m experiments gallery`` lists them."""

@@ -20,7 +20,7 @@ MARKS = (500, 1000, 2000, 3000)
 
 
 def tables(rows: Iterable[Row]) -> dict[str, str]:
-    """The table of the page: the mean best score at some steps; at the end with its error, the best bold."""
+    """The table of the page: the mean best score at some steps, with errors at the end; the best in bold."""
     found, lines = curves(rows), []
     for problem in LARGE:
         last = {method: curve for (method, name), curve in found.items() if name == problem}
@@ -36,7 +36,7 @@ def tables(rows: Iterable[Row]) -> dict[str, str]:
 
 
 def draw(rows: Iterable[Row]) -> Mapping[str, "Figure"]:
-    """Mean of the best so far against evaluations, problem by problem."""
+    """Mean of the best so far against evaluations, by problem."""
     found = curves(rows)
     shown = [problem for problem in LARGE if any(name == problem for _, name in found)]
     drawn, places = panels(len(shown), 3)
@@ -45,7 +45,7 @@ def draw(rows: Iterable[Row]) -> Mapping[str, "Figure"]:
             if name == problem:
                 axes.plot(curve.steps, curve.mean, label=method, **STYLES[method])
         ours = found.get((OURS, problem))
-        if ours is not None:  # what comes before is too low to show the rest
+        if ours is not None:  # earlier values are so low that they would squeeze the rest
             axes.set_ylim(bottom=float(ours.mean[ours.at(50)]))
         axes.set(title=problem, xlabel="evaluations")
         axes.grid(alpha=0.25, linewidth=0.6)

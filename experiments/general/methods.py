@@ -1,4 +1,4 @@
-"""The methods that are compared, in one table: our searches, and methods for any kind of choice."""
+"""The compared methods: our searches, and methods for any kind of choice."""
 
 from functools import partial
 
@@ -19,22 +19,22 @@ OURS = "dagsearch"
 INITIAL = 20
 """Number of random leaves that standardise the rewards of the paper's method, as in its section 4.3."""
 EVERY = 500
-"""Number of evaluations after which a restarted search begins again."""
+"""Number of evaluations after which a search restarts."""
 POPULATION, ENTERED = 20, 3
 """Sizes of the genetic algorithm's population and of its tournaments."""
 PATIENCE = 100
-"""Number of known points in a row after which a package is taken to have converged."""
+"""Number of consecutive known points after which a package counts as converged."""
 
 # Ours --------------------------------------------------------------------------------------------------
 
 
 def counted(instance: Instance, evaluate: Evaluations) -> Instance:
-    """The instance with scores that are counted as evaluations."""
+    """The instance with scores that count as evaluations."""
     return instance._replace(scores=lambda points: np.array([evaluate(point) for point in points]))
 
 
 def ours(evaluate: Evaluations, instance: Instance, seed: int) -> None:
-    """:func:`dagsearch.search`, without any setting; it is told whether scores are noisy."""
+    """:func:`dagsearch.search` without any setting except ``noisy``."""
     problem, initial = stated(counted(instance, evaluate)), default_initial(evaluate.budget)
     search = Search.default(problem, initial=initial, noisy=evaluate.noisy, seed=seed)
     _recommending(search, evaluate)
@@ -48,7 +48,7 @@ def paper(evaluate: Evaluations, instance: Instance, seed: int) -> None:
 
 
 def _recommending(search: Search, evaluate: Evaluations) -> None:
-    """Run a search; where scores are noisy it says after each evaluation which point is best."""
+    """Run a search; with noisy scores, record its recommendation after each evaluation."""
     first: dict[object, int] = {}
     for number, evaluation in enumerate(search.steps(evaluate.budget)):
         first.setdefault(evaluation.leaf, number)
@@ -59,7 +59,7 @@ def _recommending(search: Search, evaluate: Evaluations) -> None:
 
 
 def restarted(evaluate: Evaluations, instance: Instance, seed: int) -> None:
-    """:func:`dagsearch.search` again and again, each time for 500 evaluations and without what it knows."""
+    """:func:`dagsearch.search` repeatedly, each time for 500 evaluations and without earlier rewards."""
     for number in range(-(-evaluate.budget // EVERY)):
         problem = stated(counted(instance, evaluate))
         Search.default(problem, initial=default_initial(EVERY), seed=1000 * seed + number).run(EVERY)
@@ -76,7 +76,7 @@ def random_search(evaluate: Evaluations, space: Space, seed: int) -> None:
 
 
 def hill_climbing(evaluate: Evaluations, space: Space, seed: int) -> None:
-    """From a random point, take the first change that helps; start again where none does."""
+    """From a random point, make the first change that helps; restart where none does."""
     rng = np.random.default_rng(seed)
 
     def neighbours(point: IntArray) -> IntArray:
@@ -89,7 +89,7 @@ def hill_climbing(evaluate: Evaluations, space: Space, seed: int) -> None:
 def annealing(evaluate: Evaluations, space: Space, seed: int) -> None:
     """Simulated annealing: random changes, at a temperature that falls by a factor of 1,000.
 
-    It begins at the standard deviation of 20 random points.
+    The temperature begins at the standard deviation of 20 random points.
     """
     rng = np.random.default_rng(seed)
     points = space.sample(20, rng)
@@ -104,7 +104,7 @@ def annealing(evaluate: Evaluations, space: Space, seed: int) -> None:
 
 
 def genetic_algorithm(evaluate: Evaluations, space: Space, seed: int) -> None:
-    """Tournaments of three, children of two parents with one random change on average; the worst one dies."""
+    """Tournaments of three, children of two parents with one random change on average; the worst dies."""
     rng = np.random.default_rng(seed)
     people = list(space.sample(POPULATION, rng))
     fitness = [evaluate(person) for person in people]
@@ -122,9 +122,9 @@ def genetic_algorithm(evaluate: Evaluations, space: Space, seed: int) -> None:
 def optuna(evaluate: Evaluations, space: Space, seed: int, sampler: str) -> None:
     """A sampler of Optuna with its defaults.
 
-    Options are categorical suggestions, made only where they exist; numbers are its integers and floats, on a
-    scale of logarithms where they are, rounded to the nearest option. Orders and subsets of fixed size
-    are made of one float per item: their order, or the k largest.
+    Options are categorical suggestions, made only where they exist; numbers are integers and floats, on a
+    logarithmic scale if they are spaced so, rounded to the nearest option. Orders and subsets of fixed size
+    come from one float per item: their order, or the k largest.
     """
     evaluate.patience = PATIENCE
     peers.optuna(evaluate, space.suggested, sampler, seed)

@@ -1,4 +1,4 @@
-"""``python -m experiments benchmark noise``: what a search recommends when rewards are noisy.
+"""``python -m experiments benchmark noise``: the recommendations of a search with noisy rewards.
 
 Sixteen problems of the general benchmark, four of each of four kinds, all with noise of half the standard
 deviation of random points' scores.
@@ -16,7 +16,7 @@ run = SUITE.run
 
 
 def summary(outcome: Outcome) -> str:
-    """By kind: regret of what is recommended in the end, and the share of the point evaluated most often."""
+    """By kind: regret of the final recommendation, and the share of the most frequently evaluated point."""
     ends = {(row.setting, row.round): row for row in outcome.rows if not row.setting.endswith(OWN_MS)}
     lines = []
     for kind in dict.fromkeys(task.kind for task in NOISY.values()):

@@ -1,4 +1,4 @@
-"""The best score of every instance, and the mean score of random points: what regret is measured by.
+"""The scale of regret: the best score of every instance, and the mean score of random points.
 
 ``python -m experiments.general.optima`` computes them (an hour on one core) and writes ``optima.csv`` into
 this folder, with a point that has the best score. Some problems come with a proven solution, and small
@@ -22,11 +22,11 @@ from experiments.harness.runner import run_tasks, write_csv
 
 FILE = Path(__file__).with_name("optima.csv")
 ENUMERATED = 1 << 24
-"""Largest number of points that are enumerated."""
+"""Largest number of points to enumerate."""
 CLIMBS = 100
-"""Number of climbs where there are more."""
+"""Number of climbs if there are more points."""
 KICKS = 15
-"""Number of times that a climb goes on after a few random changes."""
+"""Number of times that a climb continues after a few random changes."""
 CHANGES = 3
 """Number of these changes."""
 RANDOM = 100_000
@@ -34,16 +34,16 @@ RANDOM = 100_000
 
 
 class Scale(NamedTuple):
-    """Two scores of an instance between which regret is measured."""
+    """The two scores of an instance that define regrets of 0 and 1."""
 
     best: float
-    """The largest score, or the largest that is known."""
+    """The largest score, or the largest known one."""
     random: float
     """Mean score of random points."""
     how: str
     """How the best score is known."""
     point: tuple[int, ...]
-    """A point that has it."""
+    """A point with the best score."""
 
     def regret(self, score: FloatArray) -> FloatArray:
         """0 at the best score, 1 at the mean score of random points."""
@@ -52,7 +52,7 @@ class Scale(NamedTuple):
 
 @cache
 def scales() -> dict[tuple[str, int], Scale]:
-    """All of the file, by problem and instance; a relabelled problem has those of the original."""
+    """All scales of the file, by problem and instance; a relabelled problem has those of the original."""
     return {
         (name, number): Scale(best, random, how, tuple(map(int, point.split())))
         for name, number, best, random, how, point in pd.read_csv(FILE, dtype={"point": str}).to_numpy()
@@ -60,7 +60,7 @@ def scales() -> dict[tuple[str, int], Scale]:
 
 
 def compute(name: str, number: int) -> Scale:
-    """The scale of an instance, computed."""
+    """Compute the scale of an instance."""
     task = TASKS[name]
     instance, rng = task.make(number), np.random.default_rng([number, 1])
     random = float(instance.scores(instance.space.sample(RANDOM, rng)).mean())
@@ -91,7 +91,7 @@ def climb(instance: Instance, rng: np.random.Generator) -> tuple[IntArray, float
 
 
 def _kicked(space: Space, point: IntArray, rng: np.random.Generator) -> IntArray:
-    """A few random changes; where all places have the same options, or one replaced by another everywhere.
+    """A few random changes; if all places have the same options, or one option replaced everywhere.
 
     A few changes do not lead from 24 times one pesticide to 24 times another, which may be better: the more
     often a pesticide is used, the cheaper it is.

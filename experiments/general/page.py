@@ -1,4 +1,4 @@
-"""What the rows of the benchmark say: tables and pictures of the docs, and the sentence of the front page."""
+"""Tables and pictures of the docs and the sentence of the front page, from the rows of the benchmark."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
@@ -40,7 +40,7 @@ ALL, ORDERED, RELABELLED = "all", "with relabelled versions", "these, relabelled
 
 
 class Measures:
-    """Everything that tables and pictures show.
+    """The data of tables and pictures.
 
     Parameters
     ----------
@@ -52,9 +52,9 @@ class Measures:
     methods : list of str
         The methods that ran.
     problems : list of str
-        The problems that all of them ran on; only these are shown.
+        The problems on which all of them ran; only these are shown.
     partly : list of str
-        The problems that some of them ran on.
+        The problems on which only some of them ran.
     """
 
     def __init__(self, rows: Iterable[Row]) -> None:
@@ -72,7 +72,7 @@ class Measures:
 
     @cached_property
     def groups(self) -> dict[str, list[str]]:
-        """Problems by kind, all of these together, those that are relabelled too, and these relabelled."""
+        """Problems by kind, all together, those with relabelled versions, and the relabelled versions."""
         original = [name for name in self.problems if TASKS[name].relabels is None]
         found = {kind: [name for name in original if TASKS[name].kind == kind] for kind in KINDS}
         relabelled = [name for name in self.problems if TASKS[name].relabels is not None]
@@ -87,10 +87,10 @@ class Measures:
         return np.concatenate([curve.after(step or int(curve.steps[-1])) for curve in found])
 
     def ranks(self, problems: Sequence[str]) -> dict[str, Mean]:
-        """Rank of every method at the end, 1 is best; runs that end alike share their ranks.
+        """Rank of every method at the end, 1 is best; ties share their ranks.
 
-        Runs on one problem are not independent, so the error is that over problems; of one problem, over
-        runs.
+        Runs on one problem are not independent, so the error is computed over problems, or over runs if there
+        is only one problem.
         """
         regrets = np.array([[self.regret(m, [name]) for name in problems] for m in self.methods])
         ranks = rankdata(np.round(regrets, 6), axis=0)
@@ -147,7 +147,7 @@ def _regrets(
 
 
 def _best_bold(cells: Mapping[str, tuple[float, str]]) -> list[str]:
-    """The texts of all methods; those with the smallest value are bold."""
+    """The texts of all methods, the smallest value in bold."""
     least = min(round(value, 6) for value, _ in cells.values())
     return [f"**{text}**" if round(value, 6) == least else text for value, text in cells.values()]
 
@@ -171,7 +171,7 @@ def figures(rows: Iterable[Row]) -> dict[str, "Figure"]:
 
 
 def draw(found: Measures) -> "Figure":
-    """Mean regret against the share of the budget, kind by kind, for all, and for what is relabelled."""
+    """Mean regret against the share of the budget, by kind, for all, and for relabelled problems."""
     groups = {group: problems for group, problems in found.groups.items() if group != ORDERED}
     drawn, places = panels(len(groups), min(5, (len(groups) + 1) // 2), sharex=True, sharey=True)
     for axes, (group, problems) in zip(places, groups.items(), strict=True):

@@ -17,7 +17,7 @@ from experiments.harness.peers import ascend, import_peer
 INITIAL = 20
 """Number of random points before the first Gaussian process; at most a quarter of the budget."""
 BEST, RANDOM = 3, 2
-"""Number of best and of random points from which log EI is climbed."""
+"""Numbers of best and of random points from which log EI is climbed."""
 _ITERATIONS = 60
 """Limit on the iterations of a fit, which starts where the previous one ended."""
 _ROUNDED = 1e-9
@@ -25,10 +25,10 @@ _ROUNDED = 1e-9
 
 
 def gaussian_process(evaluate: Evaluations, space: Space, seed: int) -> None:
-    """BoTorch's SingleTaskGP with its CategoricalKernel; hyperparameters are refitted now and then.
+    """BoTorch's SingleTaskGP with its CategoricalKernel; hyperparameters are refitted periodically.
 
-    They are refitted when there are a tenth more evaluations, at least 5 and at most 20 more. A length scale
-    for each place, or one for all in orders and in subsets of fixed size.
+    They are refitted after a tenth more evaluations, at least 5 and at most 20 more. There is a length scale
+    for each place, or a single one for orders and for subsets of fixed size.
     """
     rng = np.random.default_rng(seed)
     import_peer("botorch")
@@ -54,7 +54,7 @@ class Fitted(NamedTuple):
     state: dict[str, Any]
     """BoTorch's own form, from which the next fit starts."""
     weights: FloatArray
-    """What a compared place that differs adds to the distance, shape ``(places,)``."""
+    """Contribution of each differing place to the distance, shape ``(places,)``."""
     variance: float
     """Variance of the process."""
     noise: float
@@ -62,9 +62,9 @@ class Fitted(NamedTuple):
     mean: float
     """Prior mean."""
     shift: float
-    """What standardising subtracts."""
+    """Mean that standardising subtracts."""
     divisor: float
-    """And what it divides by."""
+    """Standard deviation by which it divides."""
 
 
 def fit(space: Space, points: IntArray, scores: FloatArray, before: Fitted | None) -> Fitted:
@@ -86,7 +86,7 @@ def fit(space: Space, points: IntArray, scores: FloatArray, before: Fitted | Non
     if before is not None:
         model.load_state_dict(before.state)
     likelihood = gpytorch.mlls.ExactMarginalLogLikelihood(model.likelihood, model)
-    # If it fails, the hyperparameters with which it started will do.
+    # If the fit fails, the initial hyperparameters stay.
     with suppress(RuntimeError):
         fit_once(likelihood, options={"maxiter": _ITERATIONS})
     lengths = np.broadcast_to(kernel.base_kernel.lengthscale.detach().numpy().ravel(), (places,))
@@ -130,13 +130,13 @@ class Improvement:
         covariance = self._covariance(points) + (fitted.noise + 1e-8) * np.eye(len(points))
         self._factor = cholesky(covariance, lower=True)
         self._solved = cho_solve((self._factor, True), scores - fitted.mean)
-        # A noisy score may only be lucky: there the largest mean is to be improved on.
+        # A noisy score may only be lucky: with noise, improvement is relative to the largest mean.
         known = fitted.mean + self._covariance(points) @ self._solved if evaluate.noisy else scores
         self.leader = int(known.argmax())
         self._best = known[self.leader]
 
     def _indicators(self, points: IntArray) -> FloatArray:
-        """A 1 for every option that a place has; options that no known point has are left out."""
+        """A 1 for the option of each place; options of no known point are left out."""
         indicators = np.zeros((len(points), self._first[-1]))
         columns = points + self._first[:-1]
         row, place = np.nonzero(columns < self._first[1:])
@@ -160,7 +160,7 @@ class Improvement:
 def _most_promising(
     evaluate: Evaluations, space: Space, improvement: Improvement, rng: np.random.Generator
 ) -> IntArray:
-    """The best unknown point that steepest ascent leads to."""
+    """The best unknown point found by steepest ascent."""
 
     def value(points: IntArray) -> FloatArray:
         return np.where([evaluate.knows(point) for point in points], -np.inf, improvement(points))

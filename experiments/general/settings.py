@@ -1,7 +1,7 @@
-"""Pipelines for real tables: which settings there are, and what each of all pipelines earns.
+"""Pipelines for real tables: their settings, and the score of every pipeline.
 
 ``python -m experiments.general.settings`` fits every pipeline by cross-validation and writes
-``tables/NAME.csv.gz`` (twenty minutes on two cores). Runs look scores up, so that they cost nothing.
+``tables/NAME.csv.gz`` (twenty minutes on two cores). Runs look up these scores, so evaluations are free.
 """
 
 import os
@@ -20,16 +20,16 @@ from experiments.harness.runner import run_tasks, write_csv
 
 FOLDER = Path(__file__).with_name("tables")
 Settings = Mapping[str, Any]
-"""The values of one pipeline by name, without those that it does not have."""
+"""The values of one pipeline by name, without missing settings."""
 
 
 class Setting(NamedTuple):
     """A named setting."""
 
     values: Sequence[Hashable]
-    """What it may be; numbers are on a scale."""
+    """Its possible values; numbers are on a scale."""
     when: tuple[str, tuple[Hashable, ...]] | None = None
-    """The earlier setting on which it depends, and with which of its values it exists."""
+    """The earlier setting on which it depends, and the values for which it exists."""
 
     def exists(self, made: Mapping[str, Any]) -> bool:
         """Whether it exists, given the values before it."""
@@ -43,9 +43,9 @@ class Table(NamedTuple):
     load: Callable[[], tuple[FloatArray, FloatArray]]
     """The data: features and response."""
     scoring: str
-    """What scikit-learn calls the score."""
+    """Name of the score in scikit-learn."""
     folds: int
-    """Number of parts of the cross-validation."""
+    """Number of cross-validation folds."""
 
 
 def places(settings: Mapping[str, Setting]) -> Places:
@@ -61,7 +61,7 @@ def places(settings: Mapping[str, Setting]) -> Places:
     return Places([len(values) for values in every], conditions, names, every)
 
 
-# What there is to set ----------------------------------------------------------------------------------
+# Settings ----------------------------------------------------------------------------------------------
 
 
 def _logarithmic(low: float, high: float, count: int) -> tuple[float, ...]:
@@ -128,7 +128,7 @@ TABLES = {
 }
 
 
-# What it earns -----------------------------------------------------------------------------------------
+# Scores ------------------------------------------------------------------------------------------------
 
 
 @cache
@@ -207,7 +207,7 @@ def fitted(name: str, made: Settings) -> float:
     kind = model_selection.KFold if regression else model_selection.StratifiedKFold
     folds = kind(table.folds, shuffle=True, random_state=0)
     whole = pipeline.make_pipeline(*_prepared(made), _model(made, regression))
-    with warnings.catch_warnings(action="ignore"):  # that a fit has not converged is part of a pipeline
+    with warnings.catch_warnings(action="ignore"):  # pipelines may fail to converge
         return float(model_selection.cross_val_score(whole, X, y, scoring=table.scoring, cv=folds).mean())
 
 

@@ -1,11 +1,11 @@
-"""What the points of a problem look like: rows of whole numbers, the same for every method.
+"""The form of a problem's points: rows of whole numbers, the same for every method.
 
 Every space has ``size`` and ``own_lengths``, whether a Gaussian process has a length for each place;
 ``sample(count, rng)``: random points, one row each; ``neighbours(point, rng)``: all points one change away;
-``cross(mother, father, rng)``: a point that takes every part from one of two; ``suggested(trial)``: what a
-trial of Optuna suggests; ``compared(points)``: the places whose agreement a Gaussian process counts;
-``everything()``: all points, in arrays of moderate length. Hill climbing, the genetic algorithm and the local
-search of the Gaussian process use these same moves.
+``cross(mother, father, rng)``: a child of two points; ``suggested(trial)``: the point that a trial of Optuna
+suggests; ``compared(points)``: the places whose agreement a Gaussian process counts; ``everything()``: all
+points, in arrays of moderate length. Hill climbing, the genetic algorithm and the local search of the
+Gaussian process use these same moves.
 """
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
@@ -20,33 +20,33 @@ from dagsearch._internal.typing import BoolArray, IntArray
 CHUNK = 1 << 16
 """Number of points that :meth:`Space.everything` yields at once."""
 MOST_MOVES = 500
-"""Largest number of neighbours of an order; of more there is a random sample."""
+"""Largest number of neighbours of an order; more are sampled at random."""
 
 
 class Condition(NamedTuple):
-    """When a place exists: another place, before it, has one of some options."""
+    """A condition for a place to exist: an earlier place has one of some options."""
 
     place: int
-    """Number of the other place."""
+    """Number of the earlier place."""
     options: tuple[int, ...]
     """Its options with which this place exists."""
 
 
 class Places:
-    """One option for every place; a place may exist under a condition only.
+    """One option for every place; some places exist only under a condition.
 
-    Where a place does not exist, the row holds the number after its last option.
+    If a place does not exist, the row holds the number after its last option.
 
     Parameters
     ----------
     options : sequence of int
         Number of options of each place.
     conditions : dict, optional
-        When a place exists, by its number; always, if it is not there.
+        Conditions by the number of the place; other places always exist.
     names : sequence of str, optional
         Names of the places.
     values : sequence of sequences, optional
-        What the options of every place are, names or numbers on a scale, if they are more than numbered.
+        The options of every place, names or numbers on a scale, if they are more than numbered.
     """
 
     own_lengths = True
@@ -69,7 +69,7 @@ class Places:
         return prod(map(self._count, free))
 
     def _count(self, place: int) -> int:
-        """Number of ways to fill a place that exists and those whose existence depends on it."""
+        """Number of ways to fill an existing place and the places whose existence depends on it."""
         dependent = [
             (self._count(other), condition.options)
             for other, condition in self.conditions.items()
@@ -90,7 +90,7 @@ class Places:
         return self._completed(points, rng)
 
     def _completed(self, points: IntArray, rng: np.random.Generator) -> IntArray:
-        """The rows with places removed that do not exist, and random options at those that appear."""
+        """The rows without places that do not exist, and with random options at places that appear."""
         for place in sorted(self.conditions):
             exists, absent = self.exists(points, place), self.options[place]
             points[~exists, place] = absent
@@ -142,21 +142,21 @@ class Places:
 
 
 class AnySize(Places):
-    """A subset of any size, also empty: a 1 for every item that is in."""
+    """A subset of any size, including 0: a 1 for every chosen item."""
 
     def __init__(self, n: int) -> None:
         super().__init__([2] * n)
 
 
 class Subset:
-    """A subset of fixed size: a 1 for every item that is in.
+    """A subset of fixed size: a 1 for every chosen item.
 
     Parameters
     ----------
     n : int
         Number of items.
     k : int
-        Number of items that are in.
+        Number of chosen items.
     """
 
     own_lengths = False
@@ -212,7 +212,7 @@ class Order:
     n : int
         Number of items.
     compared : callable, optional
-        What a Gaussian process compares, made of orders; by default the item at every position.
+        Features of orders that a Gaussian process compares; by default the item at every position.
     """
 
     own_lengths = False
@@ -231,14 +231,14 @@ class Order:
         return rng.permuted(np.tile(np.arange(self.n), (count, 1)), axis=1)
 
     def neighbours(self, point: IntArray, rng: np.random.Generator) -> IntArray:
-        """Two items exchanged, one item moved, or one stretch reversed; a sample where these are many."""
+        """Two items exchanged, one item moved, or one stretch reversed; a sample if there are many."""
         moves = (
             self._moves if self._few else rng.choice(self._moves, MOST_MOVES, replace=False, shuffle=False)
         )
         return np.asarray(point[moves])
 
     def cross(self, mother: IntArray, father: IntArray, rng: np.random.Generator) -> IntArray:
-        """A stretch of one order at its place, the other items as the other order has them."""
+        """A stretch of one order in place, and the other items in the order of the other one."""
         start, stop = np.sort(rng.choice(self.n + 1, 2, replace=False))
         kept = mother[start:stop]
         others = father[~np.isin(father, kept)]
@@ -252,18 +252,18 @@ class Order:
         return points if self._compared is None else self._compared(points)
 
     def everything(self) -> Iterator[IntArray]:
-        raise NotImplementedError("orders are too many")
+        raise NotImplementedError("there are too many orders")
 
 
 class Repeated(Order):
-    """All orders of items that occur several times, all of them equally often: the item at every position.
+    """All orders of items that occur several times, all equally often: the item at every position.
 
     Parameters
     ----------
     items : int
         Number of different items.
     times : int
-        How often each of them occurs.
+        Number of occurrences of each item.
     """
 
     def __init__(self, items: int, times: int) -> None:
@@ -291,7 +291,7 @@ class Repeated(Order):
 
 
 def _numbered(point: IntArray) -> IntArray:
-    """The items with the number of each occurrence, so that all differ."""
+    """The items numbered by occurrence, so that all differ."""
     before = np.tril(point[:, None] == point, -1).sum(axis=1)
     return np.asarray(point * len(point) + before)
 
@@ -323,7 +323,7 @@ def _floats(trial: Any, count: int) -> list[float]:
 
 
 def suggested_number(trial: Any, name: str, values: Sequence[float]) -> int:
-    """Which of the values is nearest to the number that a trial suggests."""
+    """Index of the value nearest to the number that a trial suggests."""
     whole, log = all(isinstance(value, int) for value in values), is_logarithmic(values)
     suggest = trial.suggest_int if whole else trial.suggest_float
     number = suggest(name, min(values), max(values), log=log)
@@ -332,7 +332,7 @@ def suggested_number(trial: Any, name: str, values: Sequence[float]) -> int:
 
 
 def is_logarithmic(values: Sequence[float]) -> bool:
-    """Whether the steps between the logarithms of numbers are more even than those between the numbers."""
+    """Whether numbers are spaced more evenly on a logarithmic scale."""
     ordered = np.sort(np.array(values, dtype=np.float64))
     if ordered[0] <= 0.0 or len(ordered) < 3:
         return False

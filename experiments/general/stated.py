@@ -1,4 +1,4 @@
-"""The problems as a newcomer states them for :func:`dagsearch.search`: the one place where this is done."""
+"""The problems as a newcomer would define them for :func:`dagsearch.search`."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -17,7 +17,7 @@ Reward = Callable[[Row], float]
 
 
 def stated(instance: Instance, descends: bool = False) -> Problem:
-    """The instance as a problem; for a method that descends, its choices are known in advance."""
+    """The instance as a problem; a method that descends knows its choices in advance."""
     space = instance.space
 
     def reward(point: Row) -> float:
@@ -49,7 +49,7 @@ def _indicators(chosen: frozenset[int], n: int) -> list[int]:
 
 
 def conditional(space: Places, reward: Reward) -> Choices:
-    """Named choices, some of which exist only after certain earlier ones."""
+    """Named choices, some only after certain earlier ones."""
     counts = dict(zip(space.names, space.options.tolist(), strict=True))
 
     def options(place: int, name: str) -> Sequence[int] | Callable[[Mapping[str, int]], Sequence[int] | None]:
@@ -64,7 +64,7 @@ def conditional(space: Places, reward: Reward) -> Choices:
 
 
 def named(space: Places, reward: Reward) -> Callable[[Mapping[str, Any]], float]:
-    """The score of named values; a name that is not there is a place that does not exist."""
+    """The score of named values; a missing name is a place that does not exist."""
     assert space.values is not None
     codes = [{value: code for code, value in enumerate(values)} for values in space.values]
 
@@ -76,7 +76,7 @@ def named(space: Places, reward: Reward) -> Callable[[Mapping[str, Any]], float]
 
 
 def by_choose(space: Places, reward: Reward) -> FunctionProblem:
-    """A function that chooses named values, one after the other."""
+    """A function that chooses named values one by one."""
     assert space.values is not None
     score, places = named(space, reward), list(zip(space.names, space.values, strict=True))
     conditions = {

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 SHARE = "share of one point"
-"""Part of the evaluations of the point that was evaluated most often, where scores are noisy."""
+"""Share of the evaluations of the most frequently evaluated point, if scores are noisy."""
 _QUICK_BUDGET = 30
 _WARM: set[tuple[str, str]] = set()
 
@@ -35,18 +35,18 @@ class Method(NamedTuple):
     needs: Sequence[str] = ()
     """Packages that it needs."""
     repeats: bool = False
-    """Whether it may pay for a point again."""
+    """Whether it may evaluate a point again."""
     most: int = 10**9
-    """Largest number of evaluations that it is run for, if more would take too long."""
+    """Largest number of evaluations, if more would take too long."""
 
 
 def peer(run: Callable[[Evaluations, Space, int], None], *needs: str, most: int = 10**9) -> Method:
-    """A method that knows the space only."""
+    """A method that knows only the space."""
     return Method(lambda evaluate, instance, seed: run(evaluate, instance.space, seed), needs, most=most)
 
 
 class Suite(NamedTuple):
-    """Methods and problems, and how often each method is run on each problem."""
+    """Methods, problems, and the number of runs of each method on each problem."""
 
     name: str
     """Names the files."""
@@ -67,9 +67,9 @@ class Suite(NamedTuple):
         quick: bool = False,
         keep: Path | None = None,
     ) -> Outcome:
-        """Run the benchmark at full size, or ``quick``: one run of 30 evaluations of few problems.
+        """Run the benchmark at full size, or ``quick``: one run of 30 evaluations on a few problems.
 
-        All methods and problems, unless some are named; the others are taken from the results in ``keep``.
+        By default all methods and problems run; others than the named ones come from the results in ``keep``.
         """
         chosen = _chosen("method", methods, self.methods)
         names = _chosen("problem", problems, self.tasks)
@@ -99,7 +99,7 @@ class Suite(NamedTuple):
 
 
 def _chosen(what: str, names: Sequence[str], known: Iterable[str]) -> list[str]:
-    """The names in the order of the table; all, if there are none."""
+    """The names in the order of the table; all by default."""
     known = list(known)
     for name in names:
         if name not in known:
@@ -111,7 +111,7 @@ def _chosen(what: str, names: Sequence[str], known: Iterable[str]) -> list[str]:
 
 
 def one_run(name: str, method: Method, task: Task, number: int, quick: bool) -> list[Row]:
-    """What a run has reached wherever it changes: regret, or the best score; and its own time."""
+    """Regret or the best score of a run wherever it changes, and its own time."""
     budget = min(task.budget, method.most, _QUICK_BUDGET if quick else task.budget)
     instance = task.instance(number)
     with threadpool_limits(limits=1):
@@ -131,7 +131,7 @@ def one_run(name: str, method: Method, task: Task, number: int, quick: bool) -> 
 
 
 def evaluated(method: Method, instance: Instance, budget: int, seed: int) -> Evaluations:
-    """What a method evaluates on an instance."""
+    """The evaluations of a method on an instance."""
     read, repeats = instance.read(seed), method.repeats
     evaluate = Evaluations(
         lambda point: read(point[None])[0],
@@ -145,7 +145,7 @@ def evaluated(method: Method, instance: Instance, budget: int, seed: int) -> Eva
 
 
 def recommended(instance: Instance, evaluate: Evaluations) -> FloatArray:
-    """True scores of what a method recommends; if it says nothing, of the point with the best reading."""
+    """True scores of a method's recommendations, by default of the point with the best reading."""
     best = np.maximum.accumulate(evaluate.rewards)
     if not evaluate.noisy:
         return best

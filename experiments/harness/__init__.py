@@ -1,1 +1,1 @@
-"""What all experiments share: the runner, files, pictures, tables in pages, and other people's methods."""
+"""Shared by all experiments: the runner, files, pictures, tables in pages, and other people's methods."""

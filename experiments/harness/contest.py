@@ -20,14 +20,14 @@ Method = Callable[[Evaluations, int], None]
 
 
 class Contest(NamedTuple):
-    """Methods that are compared on one problem."""
+    """Methods compared on one problem."""
 
     problem: str
     """Its name."""
     methods: Mapping[str, Method]
     """The methods by name, ours first."""
     reward: Callable[[Any], float]
-    """What is maximised; each run counts its own evaluations."""
+    """The function to maximise; each run counts its own evaluations."""
     budget: int
     """Evaluations per run."""
     shown: Callable[[float], float] = float
@@ -57,7 +57,7 @@ def one_run(contest: Contest, name: str, seed: int) -> list[Row]:
 
 
 def answered(name: str, result: ds.Result, answer: Mapping[str, Any]) -> Outcome:
-    """What a search of an application found, to be written and shown."""
+    """The answer of an application's search, to write and to show."""
     rows = [Row("dagsearch", "best reward", 0, one.step, one.best_reward) for one in result.history]
     found = {**answer, "best reward": result.best_reward, "evaluations": len(result.history)}
     return Outcome(name, rows, found, shown="\n".join(f"{what}: {value}" for what, value in found.items()))

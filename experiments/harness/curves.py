@@ -1,4 +1,4 @@
-"""What the rows of an experiment say: means with their errors, curves, differences, tables."""
+"""Means with errors, curves, differences and tables from the rows of an experiment."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
@@ -13,7 +13,7 @@ from experiments.harness.evaluations import Evaluations
 from experiments.harness.runner import Outcome, Row
 
 OWN_MS = "own ms"
-"""A method's own CPU milliseconds per evaluation, as it follows the problem's name in the file."""
+"""Suffix of a problem's name in the file for a method's own CPU milliseconds per evaluation."""
 
 # Rows of a run -----------------------------------------------------------------------------------------
 
@@ -37,7 +37,7 @@ def best_rewards(
 def changes(
     values: FloatArray, method: str, problem: str, number: int, evaluate: Evaluations, last: int | None = None
 ) -> list[Row]:
-    """A run's values where they change and at its end, and the method's own time.
+    """A run's values wherever they change and at its end, and the method's own time.
 
     ``values`` has one entry per evaluation. A run that ends before ``last`` keeps its value until then.
     """
@@ -61,7 +61,7 @@ class Mean(NamedTuple):
 
     @classmethod
     def of(cls, values: Iterable[float]) -> "Mean":
-        """Of independent values; of a single one the error is 0."""
+        """The mean of independent values; the error of a single value is 0."""
         found = np.array(list(values), dtype=np.float64)
         error = found.std(ddof=1) / np.sqrt(found.size) if found.size > 1 else 0.0
         return cls(float(found.mean()), float(error))
@@ -143,9 +143,9 @@ def by_setting(values: FloatArray) -> FloatArray:
 
 
 def units(rows: Sequence[Row], steps: Sequence[int], merge: Merge = by_run) -> dict[str, FloatArray]:
-    """Of every method the values after some numbers of evaluations, shape ``(units, steps)``.
+    """The values of every method after some numbers of evaluations, shape ``(units, steps)``.
 
-    ``merge`` is given an array of shape ``(settings, rounds, steps)``.
+    ``merge`` gets an array of shape ``(settings, rounds, steps)``.
     """
     found: dict[str, list[FloatArray]] = {}
     for (method, setting), curve in curves(rows).items():

@@ -12,7 +12,7 @@ from experiments.harness.curves import Curve, curves
 from experiments.harness.runner import Row
 
 COLOURS = ("#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-"""Of methods in the order of a comparison, distinct for any colour vision (Okabe and Ito)."""
+"""Colours of methods in the order of a comparison, distinct for any colour vision (Okabe and Ito)."""
 
 
 def figure(width: float = 7.0, height: float = 4.2) -> Figure:
@@ -21,7 +21,7 @@ def figure(width: float = 7.0, height: float = 4.2) -> Figure:
 
 
 def panels(count: int, across: int, **shared: Any) -> tuple[Figure, list[Axes]]:
-    """A figure of some panels, at most ``across`` side by side; they may share their axes."""
+    """A figure with some panels, at most ``across`` side by side; they may share their axes."""
     across = min(across, count)
     down = -(-count // across)
     drawn = figure(12.0, 3.1 * down)
@@ -51,7 +51,7 @@ def draw_curves(axes: Axes, methods: Mapping[str, tuple[str, Curve]]) -> None:
 
 
 def curves_figure(rows: Iterable[Row], ylabel: str, title: str) -> Figure:
-    """All methods of an experiment that varies nothing else, in one picture."""
+    """All methods of an experiment without other variations, in one picture."""
     drawn = figure()
     axes = drawn.subplots()
     draw_curves(axes, {method: ("", curve) for (method, _), curve in curves(rows).items()})

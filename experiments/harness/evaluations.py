@@ -1,4 +1,4 @@
-"""The evaluations that a method makes: counted, timed, and ended when the budget is spent."""
+"""A method's evaluations: counted, timed, and ended when the budget is spent."""
 
 import time
 from collections.abc import Callable, Hashable
@@ -11,18 +11,18 @@ import numpy as np
 class BudgetSpent(BaseException):
     """The run has used all its evaluations, or proposes nothing new.
 
-    Not an ``Exception``, so that a search which skips failed evaluations does not skip this one.
+    Not an ``Exception``, so that a search that skips failed evaluations does not skip this one.
     """
 
 
 class EvaluationFailed(Exception):
-    """An evaluation failed: it is counted and has no reward."""
+    """An evaluation failed: it counts and has no reward."""
 
 
 class Evaluations:
     """The evaluations of one run. One more than the budget allows raises :class:`BudgetSpent`.
 
-    Only distinct points count: the reward of one that is proposed again is looked up.
+    Only distinct points count: the reward of a repeated point is looked up.
 
     Parameters
     ----------
@@ -45,13 +45,13 @@ class Evaluations:
     ) -> None:
         self.budget, self.noisy = budget, noisy
         self.patience = 10_000
-        """Number of known points in a row after which the run is ended, too."""
+        """Number of consecutive known points that also ends the run."""
         self.points: list[Any] = []
         """What was evaluated, in this order."""
         self.rewards: list[float] = []
-        """Its rewards; −∞ where the evaluation failed."""
+        """Their rewards; −∞ for failed evaluations."""
         self.recommended: dict[int, Any] = {}
-        """What the method says is best, by the number of evaluations; for rewards with noise."""
+        """The method's recommendations by number of evaluations, for noisy rewards."""
         self._reward, self._named = reward, key or (lambda point: point)
         self._known: dict[Hashable, float] = {}
         self._repeats = 0
@@ -60,7 +60,7 @@ class Evaluations:
 
     @property
     def own_seconds(self) -> float:
-        """CPU time until the last evaluation, without that of the evaluations."""
+        """CPU time until the last evaluation, without the evaluations themselves."""
         return self._ended - self._began - self._spent
 
     def __call__(self, point: Any) -> float:
@@ -78,7 +78,7 @@ class Evaluations:
         return self._known[key]
 
     def or_worst(self, point: Any) -> float:
-        """The same, but −∞ where the evaluation failed."""
+        """The same, but −∞ for a failed evaluation."""
         with suppress(EvaluationFailed):
             return self(point)
         return -np.inf

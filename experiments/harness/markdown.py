@@ -1,4 +1,4 @@
-"""Tables in pages: Markdown, and where it goes."""
+"""Markdown tables and their places in pages."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -11,7 +11,7 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def aligned(table: str) -> str:
-    """A table in Markdown as text in columns, for a terminal."""
+    """A Markdown table as text in columns, for a terminal."""
     lines = [[cell.strip(" *`") for cell in line.strip("|").split("|")] for line in table.splitlines()]
     del lines[1]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
@@ -24,7 +24,7 @@ def aligned(table: str) -> str:
 def filled(text: str, parts: Mapping[str, str]) -> str:
     """A page with its parts, each between ``<!-- its name -->`` and ``<!-- end -->``.
 
-    A part for which the page has no place is left out; a place without a part is an error.
+    Parts without a place on the page are left out; a place without a part is an error.
     """
 
     def part(place: re.Match[str]) -> str:

@@ -1,4 +1,4 @@
-"""Methods to compare with, for anything that can be evaluated, and packages that only comparisons need.
+"""Methods to compare with, for any kind of point, and packages that only comparisons need.
 
 A method evaluates points until :class:`~experiments.harness.evaluations.BudgetSpent` ends it.
 """
@@ -15,9 +15,9 @@ Point = TypeVar("Point")
 
 
 def climb(evaluate: Evaluations, point: Point, neighbours: Callable[[Point], Iterable[Point]]) -> Point:
-    """The local optimum that the first change that helps leads to, again and again.
+    """The local optimum found by repeatedly making the first change that helps.
 
-    ``neighbours(point)`` gives the points one change away in the order in which they are tried.
+    ``neighbours(point)`` yields the points one change away in the order in which they are tried.
     """
     reward, climbing = evaluate.or_worst(point), True
     while climbing:
@@ -32,7 +32,7 @@ def climb(evaluate: Evaluations, point: Point, neighbours: Callable[[Point], Ite
 def ascend(
     value: Callable[[IntArray], FloatArray], point: IntArray, neighbours: Callable[[IntArray], IntArray]
 ) -> tuple[IntArray, float]:
-    """The local optimum that steepest ascent leads to, and its value; all neighbours are valued at once."""
+    """The local optimum found by steepest ascent, and its value; all neighbours are evaluated at once."""
     height = float(value(point[None])[0])
     while True:
         around = neighbours(point)
@@ -43,13 +43,13 @@ def ascend(
 
 
 def optuna(evaluate: Evaluations, suggest: Callable[[Any], Any], sampler: str, seed: int) -> None:
-    """A sampler of Optuna, such as ``TPESampler``; ``suggest(trial)`` makes a point of its suggestions.
+    """A sampler of Optuna, such as ``TPESampler``; ``suggest(trial)`` turns its suggestions into a point.
 
-    Once it has converged it proposes the same point for ever, more slowly each time: give it a patience.
+    Once converged, it proposes the same point forever, more slowly each time: set a patience.
     """
     package = import_peer("optuna")
     package.logging.set_verbosity(package.logging.ERROR)
-    with warnings.catch_warnings(action="ignore"):  # it says that its Gaussian processes are experimental
+    with warnings.catch_warnings(action="ignore"):  # its Gaussian processes are experimental
         made = getattr(package.samplers, sampler)(seed=seed)
         study = package.create_study(direction="maximize", sampler=made)
         while True:
@@ -58,7 +58,7 @@ def optuna(evaluate: Evaluations, suggest: Callable[[Any], Any], sampler: str, s
 
 
 def import_peer(name: str, extra: str = "benchmark") -> Any:
-    """Import a module that only comparisons need, or raise an error that states how to install it."""
+    """Import a module that only comparisons need, or raise an error that explains how to install it."""
     try:
         with warnings.catch_warnings(action="ignore", category=DeprecationWarning):  # theirs
             return importlib.import_module(name)

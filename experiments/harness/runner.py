@@ -39,7 +39,7 @@ class Row(NamedTuple):
     method: str
     """Name in the experiment's table of methods."""
     setting: str
-    """What was varied, such as ``beta=0.1``."""
+    """The varied setting, such as ``beta=0.1``."""
     round: int
     """Repetition; it also seeds the run."""
     step: int
@@ -49,29 +49,29 @@ class Row(NamedTuple):
 
     @property
     def problem(self) -> str:
-        """The setting without what is measured, which follows a comma."""
+        """The setting without the name of the measure, which follows a comma."""
         return self.setting.partition(",")[0]
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What an experiment produced."""
+    """The results of an experiment."""
 
     name: str
     """Names the files."""
     rows: Sequence[Row]
     """The measurements."""
     settings: Mapping[str, Any]
-    """Settings, as needed to run the experiment again."""
+    """Settings needed to run the experiment again."""
     figures: Mapping[str, "Figure"] = field(default_factory=dict)
     """Figures by file name, without suffix."""
     shown: str = ""
-    """What a terminal shows, if it is not the summary."""
+    """Text for a terminal, if not the summary."""
     tables: Mapping[str, pd.DataFrame] = field(default_factory=dict)
-    """Other measurements by file name, without suffix; one of the outcome's name stands for its rows."""
+    """Other measurements by file name, without suffix; one with the outcome's name replaces its rows."""
 
     def write(self, folder: Path) -> list[Path]:
-        """Compressed CSV, JSON, and every figure as PNG and PDF; returns the files' paths."""
+        """Write compressed CSV, JSON, and every figure as PNG and PDF; returns the files' paths."""
         folder.mkdir(parents=True, exist_ok=True)
         written = []
         rows = pd.DataFrame(self.rows, columns=list(Row._fields))
@@ -98,9 +98,9 @@ def write_settings(folder: Path, name: str, settings: Mapping[str, Any]) -> Path
 
 @cache
 def commit() -> str:
-    """The commit that is run, ``dirty`` if its code was changed since.
+    """The current commit, ``dirty`` if the code was changed since.
 
-    Of a copy without its present history it is what the variable COMMIT says.
+    In a copy without its history, it comes from the environment variable COMMIT.
     """
     if "COMMIT" in os.environ:
         return os.environ["COMMIT"]
@@ -129,7 +129,7 @@ def write_csv(path: Path, table: pd.DataFrame) -> None:
 
 
 def versions() -> dict[str, str]:
-    """Versions of Python, dagsearch and those of the packages that are installed."""
+    """Versions of Python, dagsearch and the installed packages that change results."""
     found = {"dagsearch": __version__, "python": platform.python_version()}
     for package in _PACKAGES.split():
         try:

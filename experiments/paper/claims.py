@@ -12,11 +12,11 @@ import numpy as np
 from experiments.harness.curves import Curve, best_setting
 from experiments.harness.runner import read_rows
 
-GOOD_PLAY = -0.1  # mean reward from which a Tic-Tac-Toe player counts as good
+GOOD_PLAY = -0.1  # smallest mean reward of a good Tic-Tac-Toe player
 
 
 def figures(folder: Path) -> dict[str, str]:
-    """Every figure by the name of its claim."""
+    """Figures by the name of their claim."""
     synthetic = _curves(folder / "synthetic.csv.gz")
     game = _curves(folder / "tictactoe.csv.gz")
     pixels = _curves(folder / "mnist.csv.gz")
@@ -57,7 +57,7 @@ def figures(folder: Path) -> dict[str, str]:
             )
             for step in (50, 150, 200)
         },
-        # What another choice than that of Search.paper gains, in the same rounds.
+        # Gains from alternatives to the choices of Search.paper, in the same rounds.
         **{
             f"{method}, {name}": _gap(table, method, ours, step)
             for name, table, step in (

@@ -79,8 +79,8 @@ def _downloaded(name: str) -> Path:
 
 def _advice(folder: Path) -> str:
     return (
-        f"put the four MNIST files {', '.join(CHECKSUMS)} into {folder}, or give a folder that has them "
-        "with --data DIR; reproduce digits needs no download"
+        f"put the four MNIST files {', '.join(CHECKSUMS)} into {folder}, or pass their folder with "
+        "--data DIR; reproduce digits needs no download"
     )
 
 
@@ -101,7 +101,7 @@ def _read(folder: Path, name: str) -> NDArray[np.uint8]:
 
 
 def on_device(device: str = "cpu") -> Any:
-    """PyTorch, or an error if it does not see the device."""
+    """PyTorch, or an error if the device is not available."""
     torch = import_peer("torch", "mnist")
     if device == "cuda" and not torch.cuda.is_available():
         raise ValueError("--device cuda: PyTorch sees no GPU here; use --device cpu")
@@ -167,7 +167,7 @@ def load_weights(path: Path, device: str) -> Any:
             state = {name: torch.as_tensor(arrays[name].astype(np.float32)) for name in net.state_dict()}
         net.load_state_dict(state)
     except Exception as error:
-        raise ValueError(f"--weights: {path} does not hold the network's weights ({error})") from error
+        raise ValueError(f"--weights: {path} does not contain the network's weights ({error})") from error
     return net.to(device).eval()
 
 

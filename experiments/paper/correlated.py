@@ -1,6 +1,6 @@
-"""The maximum of correlated children beside that of independent ones: how to hand in a back-up.
+"""The maximum of correlated children compared with independent ones, by a custom back-up.
 
-It is an experiment of its own, smaller than the others, because it takes several times as long.
+It is a separate experiment, smaller than the others, because it takes several times as long.
 """
 
 import math
@@ -25,7 +25,7 @@ BETA = 1.0
 class Correlated(Backup):
     """Moment matching with the covariance of the children's scores: O(b²) for b children.
 
-    Covariances of values that the scores do not explain, such as those of Δ, count as 0.
+    Covariances not explained by the scores, such as those of Δ, count as 0.
 
     Parameters
     ----------
@@ -64,9 +64,9 @@ class Correlated(Backup):
 
 
 def _of_values(scores: FloatArray, variance: FloatArray) -> FloatArray:
-    """Covariance of values from that of the scores and the values' variances.
+    """Covariance of values, from the scores' covariance and the values' variances.
 
-    What a value varies more than its score is its own. A value that varies less, as a maximum does, shares
+    Variance beyond the score's is independent. A value with less variance, such as a maximum, shares
     accordingly less.
     """
     own = scores.diagonal()

@@ -10,7 +10,7 @@ from dagsearch.values.gaussians import max_of_many
 from experiments.harness.drawing import figure
 from experiments.harness.runner import Outcome, Row
 
-# The paper does not say which three; these show the effect of the prior as its figure does.
+# The paper does not state which three; these show the same effect of the prior as its figure.
 MEANS, VARIANCES = (0.5, 1.0, 1.5), (1.0, 0.5, 0.25)
 PRIOR = (0.0, 1.0)
 

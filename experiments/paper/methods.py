@@ -1,4 +1,4 @@
-"""The methods of the paper's experiments, and alternatives to choices that the paper leaves open."""
+"""The methods of the paper's experiments, and alternatives where the paper leaves choices open."""
 
 import math
 from collections.abc import Callable
@@ -20,7 +20,7 @@ Make = Callable[..., Search]
 OURS = "probabilistic DAG"
 SHOWN = (OURS, f"{OURS}, softmax", "probabilistic tree", "UCT", "UCD", "UCT-RAVE", "random")
 """The methods of the paper's figures."""
-SOFTMAX_NOISE = 0.001  # of Tic-Tac-Toe
+SOFTMAX_NOISE = 0.001  # for Tic-Tac-Toe
 _STEP = 1.0 / 6.0  # variance per step of the true covariance of the synthetic DAG, 1/(m + 1)
 _PRIOR = (0.0, 1.0)
 
@@ -29,9 +29,9 @@ _PRIOR = (0.0, 1.0)
 
 
 class RandomChild(OneChild):
-    """Children enter one at a time; the descent sees those in the DAG and one option for all others.
+    """Children enter one at a time; the descent sees the children in the DAG and one option for all others.
 
-    That option is the back-up's summary variable; taking it adds a child chosen uniformly at random. With
+    That option is the back-up's summary variable; choosing it adds a child uniformly at random. With
     ``OneChild`` the descent sees every child instead.
     """
 
@@ -73,7 +73,7 @@ class _WithSummary(Options):
 
 
 class LeafBonus(UCB1):
-    """:class:`UCB1` with its bonus for leaves too."""
+    """:class:`UCB1` with a bonus for leaves, too."""
 
     def rate(self, options: Options) -> FloatArray:
         """The bound of every option; infinite for options without rewards."""
@@ -97,7 +97,7 @@ def with_leaf_bonus(search: Search) -> Search:
 
 
 def paper(preset: str, **fixed: Any) -> Make:
-    """The paper's method with some settings of its own; a function makes its part for each seed."""
+    """The paper's method with some settings changed; a function makes its part for each seed."""
 
     def make(problem: Any, seed: int, beta: float | None = None) -> Search:
         settings = {name: part(seed) if callable(part) else part for name, part in fixed.items()}

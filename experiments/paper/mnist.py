@@ -51,7 +51,7 @@ def one_digits_round(method: str, number: int, steps: int) -> list[Row]:
 
 
 class Network(NamedTuple):
-    """Where the images and the weights of the network are, and where it runs."""
+    """Sources of the images and of the network's weights, and the network's device."""
 
     data: Path | None
     weights: Path
@@ -66,7 +66,7 @@ class Run(NamedTuple):
     best_state: frozenset[int]
     best_reward: float
     visited_once: float
-    """Share of the root's visited children that were visited only once."""
+    """Share of the root's visited children with a single visit."""
 
 
 def run_mnist(
@@ -119,7 +119,7 @@ def run_on_network(
             weights = save_weights or Path(folder, "trained.npz")
             convnet.save_weights(convnet.train(images, device, settings.epochs), weights)
         network = Network(data, weights, device)
-        accuracy(network)  # refuses bad files and devices before any search begins
+        accuracy(network)  # raises for bad files and devices before any search begins
         tasks = [
             (make, method, number, settings.steps, network)
             for method, make in methods.items()
@@ -144,7 +144,7 @@ def accuracy(network: Network) -> convnet.SubsetAccuracy:
 
 
 def searched(search: Search, method: str, number: int, steps: int) -> Run:
-    """The record of a search that is run now."""
+    """Run a search; returns its record."""
     search.run(steps)
     best, once = max(search.history, key=lambda evaluation: evaluation.reward), float("nan")
     if search.explored is not None:
@@ -165,7 +165,7 @@ REFERENCES = {
 def run_references(
     quick: bool, jobs: int, data: Path | None = None, weights: Path | None = None, device: str = "cpu"
 ) -> Outcome:
-    """Accuracies of known subsets, by the network whose weights are given."""
+    """Accuracies of known subsets by a network with given weights."""
     if weights is None:
         raise ExperimentError("references needs --weights FILE: the network that scores the subsets")
     found = accuracy(Network(data, weights, device))(list(REFERENCES.values()))

@@ -1,6 +1,6 @@
-"""How often a search makes an optimal move of Tic-Tac-Toe: ours beside OpenSpiel's.
+"""How often a search makes an optimal move in Tic-Tac-Toe: ours against OpenSpiel's.
 
-All 3,191 positions are looked at in which the move matters, symmetric ones counted separately.
+All 3,191 positions in which the move matters are tested, symmetric ones separately.
 """
 
 from collections.abc import Callable
@@ -52,7 +52,7 @@ def in_openspiel(board: str) -> Any:
 
 
 def uct_move(board: str, simulations: int, seed: int) -> int:
-    """Of our UCT: a leaf that wins, else the most visited, as OpenSpiel decides."""
+    """The move of our UCT: a winning leaf, else the most visited child, as in OpenSpiel."""
     search = baselines.uct(From(board), c=2.0**0.5, seed=seed)
     search.run(simulations)
     assert search.explored is not None
@@ -66,13 +66,13 @@ def uct_move(board: str, simulations: int, seed: int) -> int:
 
 
 def openspiels_move(board: str, simulations: int, seed: int, solve: bool = False) -> int:
-    """Of OpenSpiel's UCT, with its solver or without."""
+    """The move of OpenSpiel's UCT, with or without its solver."""
     state = in_openspiel(board)
     return int(openspiels_player(state.get_game(), simulations, seed, solve).step(state))
 
 
 def player_move(board: str, simulations: int, seed: int) -> int:
-    """Of our player."""
+    """The move of our player."""
     return SearchPlayer(budget=simulations, seed=seed).step(in_openspiel(board))
 
 
@@ -82,7 +82,7 @@ METHODS: dict[str, tuple[Callable[[str, int, int], int], tuple[int, ...]]] = {
     "SearchPlayer": (player_move, (50, 100)),
     "OpenSpiel's UCT with its solver": (partial(openspiels_move, solve=True), (50, 100)),
 }
-"""The methods, and the numbers of simulations with which they are measured."""
+"""The methods and their numbers of simulations."""
 
 
 def run(quick: bool, jobs: int) -> Outcome:

@@ -1,4 +1,4 @@
-"""Section 4.1: the synthetic DAG whose covariance is known."""
+"""Section 4.1: the synthetic DAG with a known covariance."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING

@@ -29,7 +29,7 @@ def run(quick: bool, jobs: int) -> Outcome:
 
 
 def run_steps(quick: bool, jobs: int) -> Outcome:
-    """The Brownian step as the paper prints it, ξ ~ N(0, c), beside that of the covariance.
+    """The Brownian step as printed in the paper, ξ ~ N(0, c), compared with the covariance's own.
 
     A canonical board need not contain its canonical parent, so the covariance's own step is larger than c.
     """
@@ -59,9 +59,9 @@ def one_repetition(
 
 
 def play(search: Search, game: TicTacToe, rng: np.random.Generator) -> float:
-    """One game of MAX against a perfect MIN, which picks at random among its best replies.
+    """One game of MAX against a perfect MIN, which chooses at random among its best replies.
 
-    MAX makes the move with the best mean value; outside the explored part, a random move.
+    MAX makes the move with the best mean value; outside the explored DAG, a random move.
     """
     problem = search.problem
     state = problem.root()

@@ -1,1 +1,1 @@
-"""Is what the library states true? Every probability and interval against data that it was not made from."""
+"""Are the library's statements true? Every probability and interval against data that it has not seen."""

@@ -1,4 +1,4 @@
-"""``python -m experiments truth causes``: ten tables whose causes are known; they must come first."""
+"""``python -m experiments truth causes``: ten tables with known causes, which must come first."""
 
 from collections.abc import Callable
 from typing import Any
@@ -12,7 +12,7 @@ from experiments.harness.runner import Outcome, Row, run_rounds
 
 _ROWS = 150
 FIRST, PROBABILITY, WORTH, OTHERS = "causes first", "least inclusion", "least worth", "largest other worth"
-"""What is measured."""
+"""Names of the measures."""
 
 Made = tuple[Any, Any, set[int]]
 
@@ -30,7 +30,7 @@ def two_of_ten(rng: np.random.Generator) -> Made:
 
 
 def twins(rng: np.random.Generator) -> Made:
-    """Column 5 is nearly column 1, so that either will do; nothing replaces column 6."""
+    """Column 5 nearly equals column 1, so either is sufficient; nothing replaces column 6."""
     data = rng.normal(size=(_ROWS, 8))
     data[:, 5] = data[:, 1] + 0.05 * rng.normal(size=_ROWS)
     return data, (data[:, 1] + data[:, 6] > 0.0).astype(int), {6}

@@ -1,4 +1,4 @@
-"""Problems that what is stated is tested on: nothing was fitted or chosen on them."""
+"""Problems for testing the library's statements: nothing was fitted or chosen on them."""
 
 from functools import partial
 
@@ -11,7 +11,7 @@ from experiments.general.spaces import AnySize, Order, Places, Subset
 
 
 def partition(number: int) -> Instance:
-    """14 numbers in two parts: how far their sums differ, negative."""
+    """14 numbers in two parts: the difference of their sums, negative."""
     sizes = np.random.default_rng([number, 200]).integers(10, 200, size=14)
     return Instance(AnySize(14), lambda points: -np.abs((2 * points - 1) @ sizes).astype(np.float64))
 
@@ -28,7 +28,7 @@ def independent(number: int) -> Instance:
 
 
 def colours(number: int) -> Instance:
-    """One of 4 colours for each of 9 countries: a liking for each, less 1 where neighbours are alike."""
+    """One of 4 colours for each of 9 countries: a preference for each, less 1 for equal neighbours."""
     rng = np.random.default_rng([number, 202])
     first, second = np.nonzero(np.triu(rng.random((9, 9)) < 0.4, 1))
     liking, every = rng.random((9, 4)), np.arange(9)
@@ -51,7 +51,7 @@ def ranking(number: int) -> Instance:
 
 
 def joins(number: int) -> Instance:
-    """In which order to join 8 tables: the logarithm of all intermediate rows, negative."""
+    """The order of joining 8 tables: the logarithm of all intermediate rows, negative."""
     rng = np.random.default_rng([number, 204])
     rows = rng.uniform(2.0, 6.0, size=8)
     selective = np.triu(rng.uniform(-5.0, 0.0, size=(8, 8)) * (rng.random((8, 8)) < 0.5), 1)
@@ -69,7 +69,7 @@ def joins(number: int) -> Instance:
 
 
 def similar(number: int) -> Instance:
-    """A word of 8 letters that has many pieces of two and three letters in common with hidden words."""
+    """A word of 8 letters that shares many pieces of two and three letters with hidden words."""
     rng = np.random.default_rng([number, 205])
     words = rng.integers(4, size=(3, 10))
     pieces = {
@@ -108,7 +108,7 @@ def columns(number: int) -> Instance:
 
 
 def steering(number: int) -> Instance:
-    """11 impulses, left, none or right: how near a cart comes to a place at rest, and what it costs."""
+    """11 impulses, left, none or right: how near a cart comes to a place at rest, and the cost."""
     rng = np.random.default_rng([number, 207])
     place, drag, price = rng.uniform(2.0, 12.0), rng.uniform(0.0, 0.3), rng.uniform(0.01, 0.1)
 
@@ -175,7 +175,7 @@ def solver(number: int) -> Instance:
 
 
 def walk(number: int, steps: int) -> Instance:
-    """Some steps, east or north, through a field of rewards."""
+    """Steps east or north through a field of rewards."""
     drawn = np.random.default_rng([number, 211, steps]).normal(size=(steps + 1, steps + 1))
     field = drawn + np.roll(drawn, 1, axis=0) + np.roll(drawn, 1, axis=1)  # neighbours are alike
 
@@ -187,7 +187,7 @@ def walk(number: int, steps: int) -> Instance:
 
 
 def groups(number: int) -> Instance:
-    """24 places, 3 letters: eight groups of three that count for themselves."""
+    """24 places, 3 letters: eight independent groups of three."""
     rng = np.random.default_rng([number, 213])
     counts, order = rng.normal(size=(8, 3, 3, 3)), rng.permutation(24)
     whole = np.arange(8)

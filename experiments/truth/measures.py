@@ -1,4 +1,4 @@
-"""Nominal against actual: one line for everything that is stated."""
+"""Nominal against actual: one line per statement."""
 
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
@@ -12,13 +12,13 @@ class Line(NamedTuple):
     """One line of the table."""
 
     quantity: str
-    """What is stated."""
+    """The statement."""
     nominal: str
     """How often it should be true."""
     actual: float
     """How often it was."""
     error: float
-    """Standard error, over problems or tables: statements about the same one are not independent."""
+    """Standard error over problems or tables: statements about the same one are not independent."""
     statements: int
     """Number of statements."""
     clusters: int
@@ -34,10 +34,10 @@ class Line(NamedTuple):
 def line(
     quantity: str, nominal: str, actual: Sequence[float], clusters: Sequence[str], share: bool = True
 ) -> Line:
-    """The mean of what was true, with the error of a mean whose terms are alike within clusters.
+    """The mean of what was true, with the error of a mean whose terms are correlated within clusters.
 
-    The error of a ``share`` is at least that of independent statements of which one more was true and one
-    more was not: if all were true, this does not make it certain.
+    The error of a ``share`` is at least that of independent statements with one more success and one more
+    failure, so that even a share of 1 has an error.
     """
     values, names = np.asarray(actual, dtype=np.float64), np.asarray(clusters)
     mean, statements = float(values.mean()), len(values)

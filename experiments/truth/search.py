@@ -1,6 +1,6 @@
-"""What a search says on the way, against what comes: forecasts, predicted rewards, stops by tolerance.
+"""Statements of a running search against outcomes: forecasts, predicted rewards, stops by tolerance.
 
-The problems are those of :mod:`experiments.truth.fresh`, on which nothing was fitted or chosen.
+The problems come from :mod:`experiments.truth.fresh`; nothing was fitted or chosen on them.
 """
 
 import math
@@ -20,15 +20,15 @@ from experiments.truth.fresh import FRESH
 from experiments.truth.measures import Line, line, table
 
 FORECAST, REWARDS, TOLERANCE = "forecast", "rewards", "tolerance"
-"""Names of what is measured."""
+"""Names of the measures."""
 STATED = {
     FORECAST: ("90 % interval of `forecast`, from half the budget to all of it", "0.90"),
     REWARDS: ("90 % interval of a reward (`Evaluation.predicted`)", "0.90"),
     TOLERANCE: ("after a stop by `tolerance`, the rest of the budget gains less than that", "0.90"),
 }
-"""What is stated, and how often it should be true."""
+"""The statements, and how often they should be true."""
 SMALL = 0.1
-"""``tolerance``, in standard deviations of the random leaves that a search begins with."""
+"""``tolerance``, in standard deviations of a search's initial random leaves."""
 ROUNDS = 16
 """Number of runs of every problem."""
 
@@ -42,12 +42,12 @@ def run(jobs: int, quick: bool = False) -> Outcome:
 
 
 def summary(outcome: Outcome) -> str:
-    """What is stated and what is true, as a table."""
+    """Statements and outcomes, as a table."""
     return markdown.aligned(table(lines(outcome.rows)))
 
 
 def lines(rows: Sequence[Row]) -> list[Line]:
-    """What is stated against what is true."""
+    """Statements against outcomes."""
     found = []
     for name, (quantity, nominal) in STATED.items():
         some = [row for row in rows if row.method == name]
@@ -56,7 +56,7 @@ def lines(rows: Sequence[Row]) -> list[Line]:
 
 
 def one_run(problem: str, number: int) -> list[Row]:
-    """What is stated in one run, and what is true."""
+    """The statements in one run, and the outcomes."""
     instance, budget = FRESH[problem].make(number), FRESH[problem].budget
     initial = default_initial(budget)
     search = Search.default(

@@ -1,8 +1,8 @@
-"""``python -m experiments truth selection``: what the feature selector states, on real tables.
+"""``python -m experiments truth selection``: the feature selector's statements, on real tables.
 
-Rows of every table are held out in several ways. The selector states on the others what their score will be,
-and which features belong to the best subset. The held-out rows, and selections on other rows, say what is
-true. The tables are in packages from PyPI (``pip install '.[truth]'``).
+Rows of every table are held out in several ways. From the others the selector predicts the score on held-out
+rows, and which features belong to the best subset. The held-out rows, and selections on other rows, test
+these statements. The tables are in packages from PyPI (``pip install '.[truth]'``).
 """
 
 import warnings
@@ -29,7 +29,7 @@ from experiments.harness.peers import import_peer
 from experiments.harness.runner import Outcome, run_tasks
 from experiments.truth.measures import Line, line, table
 
-# Part of the rows to select by, and their largest number.
+# Fraction of the rows used for selection, and their largest number.
 _PART, _MOST_ROWS = 0.65, 400
 BUDGET, SPLITS = 60, 5
 QUARTER, AUTO = "a quarter", "auto"
@@ -37,7 +37,7 @@ QUARTER, AUTO = "a quarter", "auto"
 _CLASSES = {"sonar", "heart", "australian", "bands", "pima", "saheart", "housevotes", "ICU"}
 """Tables whose target consists of classes."""
 BINS = ((0.2, 0.4), (0.4, 0.6), (0.6, 0.8), (0.8, 0.9), (0.9, 1.0))
-"""Inclusion probabilities that are compared with how often features are chosen."""
+"""Bins of inclusion probabilities, which are compared with how often features are chosen."""
 
 # Tables ----------------------------------------------------------------------------------------------
 
@@ -46,15 +46,15 @@ CHOSEN_ON = (
     "tic-tac-toe; R: scat, fgl, birthwt, ischemic_stroke, ad_data, Carseats, wage2, gpa1, MASchools, Cars93, "
     "barro, bdims, chem_proc_yield"
 )
-"""Tables on which the correction of scores was chosen: none of those that are in ``TABLES``."""
-# Rows of a table that are used, and rows that a class must have.
+"""Tables on which the correction of scores was chosen: none of ``TABLES``."""
+# Largest number of rows of a table, and smallest number of rows of a class.
 _MOST_OF_TABLE, _LEAST_IN_CLASS = 1200, 12
 
 
 def made(data: FloatArray, target: Any, classification: bool, kind: str) -> Task:
-    """A table without rare classes and columns that do not vary, and with at most 1,200 rows.
+    """A table without rare classes and constant columns, with at most 1,200 rows.
 
-    Categories are the numbers of their values in sorted order; a quarter of the columns are to be chosen.
+    Categories become the numbers of their values in sorted order; a quarter of the columns is chosen.
     """
     if classification:
         common = np.bincount(target)[target] >= _LEAST_IN_CLASS
@@ -116,16 +116,16 @@ TABLES: dict[str, Callable[[], Task]] = {
 # Selections ------------------------------------------------------------------------------------------
 
 Found = tuple[dict[str, Any], list[dict[str, Any]]]
-"""What one selection states about its score, beside what held-out rows say; and about every column."""
+"""A selection's statements about its score with the outcome on held-out rows, and about every column."""
 
 
 def measured(load: Callable[[], Task], name: str, number: int, size: str, budget: int) -> Found:
-    """Select on some rows, and judge by the others."""
+    """Select on some rows, and score on the others."""
     task = load()
     rows = len(task.target)
     part = split_of(task, number, rows - min(_MOST_ROWS, int(_PART * rows)))
     columns = part.data.shape[1]
-    with warnings.catch_warnings(action="ignore"):  # of estimators that have not converged
+    with warnings.catch_warnings(action="ignore"):  # estimators may not converge
         selector, fits = selected(part, AUTO if size == AUTO else part.task.k, budget)
 
     def held(chosen: Sequence[int]) -> tuple[float, tuple[float, float]]:
@@ -157,7 +157,7 @@ def measured(load: Callable[[], Task], name: str, number: int, size: str, budget
         "all": held(range(columns))[0],
         "ranked": held(ranked_by_test(part)[: len(chosen)])[0],
         "subsets": len(selector.history_["features"]),
-        "fits": fits,  # for the estimate, in addition to those of the subsets
+        "fits": fits,  # for the estimate, in addition to the subsets'
     }
     stated = [
         {**about, "column": column, "probability": probability, "chosen": int(taken)}
@@ -186,15 +186,15 @@ def run(jobs: int, quick: bool = False, tables: Mapping[str, Callable[[], Task]]
 
 
 def summary(outcome: Outcome) -> str:
-    """What is stated and what is true, as a table."""
+    """Statements and outcomes, as a table."""
     return aligned(table(lines(*outcome.tables.values())))
 
 
-# What holds -----------------------------------------------------------------------------------------
+# Outcomes -------------------------------------------------------------------------------------------
 
 
 def covers(cases: pd.DataFrame) -> BoolArray:
-    """Whether the stated intervals cover the held-out scores, allowing for the error of these."""
+    """Whether the stated intervals cover the held-out scores, allowing for these scores' errors."""
     expected, held = cases["expected"], cases["held"]
     below = held < expected
     own = np.where(below, expected - cases["low"], cases["high"] - expected)
@@ -203,7 +203,7 @@ def covers(cases: pd.DataFrame) -> BoolArray:
 
 
 def lines(cases: pd.DataFrame, stated: pd.DataFrame) -> list[Line]:
-    """What the table says, from the rows of the files."""
+    """The lines of the table, from the rows of the files."""
 
     def held(quantity: str, some: pd.DataFrame) -> Line:
         return line(quantity, "0.90", covers(some).tolist(), some["table"].tolist())
@@ -224,7 +224,7 @@ def lines(cases: pd.DataFrame, stated: pd.DataFrame) -> list[Line]:
 
 
 def inclusion(stated: pd.DataFrame) -> list[Line]:
-    """How often features are chosen on other splits, by the probability that was stated on one."""
+    """How often features are chosen on other splits, by the probability stated on one."""
     chosen = stated.groupby(["table", "size", "column"])["chosen"]
     others = (chosen.transform("sum") - stated["chosen"]) / (chosen.transform("count") - 1)
     found = []
@@ -239,5 +239,5 @@ def inclusion(stated: pd.DataFrame) -> list[Line]:
 
 
 def read(folder: Path) -> list[Line]:
-    """The same from the files that were written."""
+    """The same from the written files."""
     return lines(pd.read_csv(folder / "selection.csv.gz"), pd.read_csv(folder / "inclusion.csv.gz"))

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 
 def _late(module: str, name: str) -> _Callable[..., Any]:
-    """A function whose module is imported when it is first called."""
+    """A function whose module is imported at its first call."""
     return lambda *arguments: _attrgetter(name)(_importlib.import_module(module))(*arguments)
 
 

@@ -1,4 +1,4 @@
-"""Rewards in the user's units, the accuracy of their predictions, and pending proposals."""
+"""Rewards in the user's units, the accuracy of the surrogate, and pending proposals."""
 
 import math
 import time
@@ -13,20 +13,20 @@ import numpy as np
 from dagsearch.problem import Action, State
 from dagsearch.results import Evaluation, Proposal
 
-# Number of good leaves that proposers may start from.
+# Number of good leaves from which proposers may start.
 _GOOD = 6
 # Smallest number of predictions for R².
 _FEWEST = 10
-# Factor by which earlier improvements count less with every reward.
+# Factor that discounts earlier improvements with every reward.
 _DECAY = 0.97
 # Margin per logarithm of the ratio of predicted to actual improvements, in deviations of the rewards.
 _MARGIN = 0.15
 REACH = 1.6448536269514722
-"""Standard deviations on either side of the mean that a central interval of 90% reaches."""
+"""Half-width of a central 90% interval in standard deviations."""
 
 
 class Accuracy(NamedTuple):
-    """How well the second half of the rewards was predicted."""
+    """Accuracy of the predictions of the second half of the rewards."""
 
     rewards: int
     """Number of these rewards."""
@@ -37,7 +37,7 @@ class Accuracy(NamedTuple):
 
 
 def accuracy(evaluations: Sequence[Any]) -> Accuracy | None:
-    """The accuracy of what was predicted just before each reward; ``None`` with too few predictions."""
+    """Accuracy of the predictions made just before each reward; ``None`` with too few of them."""
     known = [place for place, one in enumerate(evaluations) if place > 0 and one.predicted is not None]
     recent = np.array(known[len(known) // 2 :], dtype=np.int64)
     if recent.size < _FEWEST:
@@ -60,9 +60,9 @@ class Rewards:
         self.best: Evaluation | None = None
         """The first evaluation with the largest reward."""
         self.known = 0
-        """Number of rewards that were given as known."""
+        """Number of rewards that were passed as known."""
         self.since_best = 0
-        """Number of evaluations since the best one, without rewards that were given as known."""
+        """Number of evaluations since the best one, known rewards excluded."""
 
     def __len__(self) -> int:
         return len(self.evaluations)
@@ -77,14 +77,14 @@ class Rewards:
 
 
 class Part(Rewards):
-    """The evaluations of one part of a search, and how many improvements were predicted."""
+    """The evaluations of one part of a search, and its predicted and actual improvements."""
 
     def __init__(self) -> None:
         super().__init__()
         self.reached: list[Evaluation] = []
         """Evaluations of leaves with known actions from the root."""
         self.own: list[Evaluation] = []
-        """Evaluations that the part itself has asked for."""
+        """Evaluations that the part itself asked for."""
         self._expected = self._improved = 0.0  # numbers of improvements, predicted and actual
 
     def add(self, evaluation: Evaluation) -> None:
@@ -103,24 +103,24 @@ class Part(Rewards):
 
     @property
     def realised_ratio(self) -> float:
-        """Ratio of the actual to the predicted number of improvements on the best reward, at most 1.
+        """Ratio of the actual to the predicted number of improvements of the best reward, at most 1.
 
-        It is low where rewards are on a plateau, or fall off faster than the model thinks.
+        It is low on a plateau, and where rewards fall off faster than the model predicts.
         """
         return min(1.0, (self._improved + 1.0) / (self._expected + 1.0))
 
     @property
     def margin(self) -> float:
-        """How far above the best reward the search aims, in standard deviations of the rewards.
+        """Distance above the best reward at which the search aims, in standard deviations of the rewards.
 
-        It is large if predicted improvements did not materialise, so that the search explores more.
+        It grows when predicted improvements do not materialise, so that the search explores more.
         """
         return -_MARGIN * math.log(self.realised_ratio)
 
     def good(self, first: Evaluation | None) -> list[Evaluation]:
         """The best evaluations of different leaves with known actions, after ``first``."""
         ranked: dict[int, Evaluation] = {}
-        for one in sorted(self.reached, key=attrgetter("reward"), reverse=True):  # of equal ones, the first
+        for one in sorted(self.reached, key=attrgetter("reward"), reverse=True):  # ties: the first
             ranked.setdefault(one.row, one)
             if len(ranked) == _GOOD:
                 break
@@ -143,19 +143,19 @@ class Data(Rewards):
         self.stopped: str | None = None
         """Why the last run ended; ``None`` if there was no run."""
         self.failed = 0
-        """Number of evaluations that have failed."""
+        """Number of failed evaluations."""
         self.pending: list[Proposal] = []
         """Pending proposals, the oldest first."""
         self.offered: list[Proposal] = []
-        """Proposals to give out again before new ones, because their evaluations were cut off; some may no
-        longer be pending."""
+        """Proposals to hand out again before new ones because their evaluations were interrupted; some may
+        no longer be pending."""
 
     # Evaluations -----------------------------------------------------------------------------------------
 
     def evaluation(
         self, leaf: State, actions: tuple[Action, ...] | None, reward: float, seconds: float, **about: Any
     ) -> Evaluation:
-        """The next evaluation, for :meth:`add`; ``about`` has its other fields."""
+        """The next evaluation, for :meth:`add`; ``about`` holds its other fields."""
         told = self.evaluations
         best = max(reward, told[-1].best_reward) if told else reward
         return Evaluation(len(told) + 1, leaf, actions, reward, best, seconds, **about)
@@ -199,7 +199,7 @@ class Data(Rewards):
     # Pending proposals -----------------------------------------------------------------------------------
 
     def find(self, leaf: State, proposal: Proposal | None = None) -> int | None:
-        """Place of this proposal among the pending ones, else of the oldest one for the leaf, if any."""
+        """Place of this proposal among the pending ones, else that of the oldest one for the leaf."""
         for place, other in enumerate(self.pending):
             if other is proposal:
                 return place

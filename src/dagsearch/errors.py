@@ -1,4 +1,4 @@
-"""All errors of this package. Each message says how to correct the error."""
+"""All errors of this package. Each message explains how to correct the error."""
 
 from typing import TYPE_CHECKING
 
@@ -33,14 +33,14 @@ class EvaluationError(DagSearchError, RuntimeError):
 
 
 class SearchExhausted(DagSearchError):
-    """Every leaf has been evaluated, and the search does not evaluate a leaf twice."""
+    """Every leaf has been evaluated, and the search evaluates no leaf twice."""
 
 
 class SearchInterrupted(KeyboardInterrupt):
     """Ctrl-C during :func:`dagsearch.search`; ``error.result`` is the result so far."""
 
     result: "Result"
-    """The search's result at the interruption."""
+    """The result at the time of the interruption."""
 
 
 class StorageError(DagSearchError, RuntimeError):

@@ -1,10 +1,10 @@
-"""How much better the best reward will become: a forecast from the record of a search.
+"""A forecast of the best reward, from the record of a search.
 
 | symbol | name | meaning |
 |---|---|---|
 | t | `rewards` | number of rewards so far |
 | n | | number of further evaluations |
-| r = log(1 + n / t) | | these as the change of log t: searches improve about evenly in log t |
+| r = log(1 + n / t) | | the resulting change of log t: searches improve about evenly in log t |
 | b, s | `best`, `spread` | best reward, and standard deviation of all rewards |
 | k, d | `improvements`, `gained` | number of improvements of the best reward since t / 2, and their sum |
 | w | `since_best` | number of rewards since the best one |
@@ -17,9 +17,9 @@ of mean m:
     log (m / s) = c₀ + c₁ log r + c₂ log(d / s + 0.01) + c₃ log(e / s + 0.01)
 
 The coefficients were fitted by maximum likelihood to runs on the problems of ``docs/results.md``.
-``docs/calibration.md`` says how often the intervals hold on problems that were left out of the fit.
-With a Weibull distribution instead of the exponential one the fitted shape is 1.00. No gain is larger than
-three times the distance between the best reward and the lower quartile.
+``docs/calibration.md`` reports how often the intervals hold on problems left out of the fit. A Weibull
+distribution instead of the exponential one has a fitted shape of 1.00. No gain is larger than three times the
+distance between the best reward and the lower quartile.
 """
 
 import math
@@ -31,17 +31,16 @@ import numpy as np
 from dagsearch._internal.checks import check, is_budget
 from dagsearch.results import Gaussian
 
-# Probability that an interval holds.
+# Probability that an interval contains the reward.
 _LEVEL = 0.9
-# Smallest number of rewards that a forecast is made from.
+# Smallest number of rewards for a forecast.
 _FEWEST = 5
 FARTHEST = 9
-"""Number of further evaluations, as a multiple of those so far, up to which forecasts were compared with what
-happened."""
-# Largest number of predictions that their error is computed from.
+"""Longest horizon at which forecasts were validated, as a multiple of the evaluations so far."""
+# Largest number of predictions from which their error is computed.
 _RECENT = 20
-# Largest gain that is foreseen, in distances between the best reward and the lower quartile. Few very bad
-# rewards widen the spread, but not this distance.
+# Largest predicted gain, in distances between the best reward and the lower quartile. A few very bad rewards
+# widen the spread, but not this distance.
 _FARTHEST_GAIN = 3.0
 # Keeps the logarithms of shares finite.
 _SHARE = 0.01
@@ -60,7 +59,7 @@ class Forecast(NamedTuple):
     mean: float
     """Expected best reward."""
     low: float
-    """Lower end of a 90% interval; the best reward so far if that may well stay."""
+    """Lower end of a 90% interval; the best reward so far if it may well stay the best."""
     high: float
     """Upper end of that interval."""
     chance: float
@@ -68,7 +67,7 @@ class Forecast(NamedTuple):
 
 
 class Past(NamedTuple):
-    """What a forecast is computed from, as named above, and the largest reward that is foreseen."""
+    """The inputs of a forecast, as named above, and the largest reward that it predicts."""
 
     rewards: int
     best: float
@@ -83,9 +82,9 @@ class Past(NamedTuple):
 def progress_of(
     rewards: Sequence[float], predicted: Sequence[Gaussian | None], largest: float = math.inf
 ) -> Past | None:
-    """What a forecast is computed from; ``None`` with fewer than five rewards, or if all are equal.
+    """The inputs of a forecast; ``None`` with fewer than five rewards, or if all are equal.
 
-    ``predicted`` is what was believed about each reward just before. Forecasts do not go beyond ``largest``.
+    ``predicted`` holds the belief about each reward just before it. Forecasts do not exceed ``largest``.
     """
     told = np.asarray(rewards, dtype=np.float64)
     if len(told) < _FEWEST:

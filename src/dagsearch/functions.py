@@ -27,7 +27,6 @@ from dagsearch.run.runner import (
     check_names,
     checked_budget,
     checked_callback,
-    log_if_poor,
     until,
 )
 from dagsearch.search import Search, Seed
@@ -37,9 +36,9 @@ P = ParamSpec("P")
 
 
 def _hinting(function: Callable[P, Result]) -> Callable[P, Result]:
-    """The function with all keywords of :func:`search` in its signature, and hints for those of others.
+    """Add all keywords of :func:`search` to a function's signature, and hints for other libraries' keywords.
 
-    Names are checked first: without a budget, Python would say of ``n_trials=100`` only that one is missing.
+    Names are checked first: for ``n_trials=100``, Python would only report that the budget is missing.
     """
     parameters = dict(inspect.signature(function).parameters)
     if parameters.pop("settings", None) is not None:
@@ -86,11 +85,11 @@ def search(
     The first fifth of the evaluations, at most 10, are random leaves. After that each leaf is the one with
     the largest expected improvement a few changes away from good leaves, under a Gaussian belief whose
     hyperparameters are learnt from the evidence. If predicted improvements do not materialise, some turns go
-    to random changes of good leaves. From 400 evaluations on, if its forecast promises less than a new start
-    does, the search restarts with random leaves and a new model. ``docs/method.md`` has the eleven steps,
+    to random changes of good leaves. From 400 evaluations on, the search restarts with random leaves and a
+    new model if a restart promises more than its forecast. ``docs/method.md`` describes the method,
     ``docs/results.md`` the results.
 
-    If any error ends the search, even one in your own problem, ``error.result`` is the result so far.
+    If an error ends the search, even one in your own problem, ``error.result`` is the result so far.
 
     Parameters
     ----------
@@ -105,9 +104,9 @@ def search(
         decisions), and :class:`dagsearch.covariances.Overlap` of the states' items elsewhere.
     noisy : bool
         Whether rewards are noisy. If so, leaves are evaluated again where that helps, the noise is learnt,
-        and the best leaf is the one with the best mean g. Otherwise no leaf is evaluated twice.
+        and the best leaf is the one with the largest mean g. Otherwise no leaf is evaluated twice.
     patience : int, optional
-        Stop after this number of evaluations in a row without a better reward.
+        Stop after this number of consecutive evaluations without a better reward.
     target : float, optional
         Stop once a reward is at least this large.
     seconds : float, optional
@@ -138,14 +137,14 @@ def search(
     timeout : float, optional
         Seconds after which an evaluation counts as failed.
     on_error : "raise", "skip" or float
-        What to do about a failed evaluation: raise an error, skip it, or use this reward.
+        What to do if an evaluation fails: raise an error, skip it, or use this reward.
     deterministic : bool
         Whether rewards are learnt in the order of the proposals.
     callback : callable, optional
         Called with every evaluation; the run ends if it returns ``True``.
     lost_after : float
-        Seconds after which a silent process of a stored run counts as dead, so that another one evaluates its
-        leaf.
+        Seconds of silence after which a process of a stored run counts as dead; another process then
+        evaluates its leaf.
 
     Raises
     ------
@@ -174,10 +173,10 @@ def search(
     if has_costly_steps(problem):
         if covariance is not None:
             raise ValueError(
-                "covariance does not apply to costly steps: steps with equal actions are similar"
+                "covariance does not apply to costly steps, where steps with equal actions are similar"
             )
         if noisy:
-            raise ValueError("noisy does not apply to costly steps: every step is taken once")
+            raise ValueError("noisy does not apply to costly steps: every step is taken only once")
         run: Search | StepSearch = StepSearch(cast(StepProblem, problem), seed=seed, **where)
     elif storage is not None and has_begun(storage, name):  # perhaps with another budget
         run = Search.resume(storage, cast(Problem, problem), name=name, noisy=noisy, **own)
@@ -192,7 +191,7 @@ def search(
         with Progress(total, "evaluation", progress, len(run.history)) as bar:
             for evaluation in steps:
                 bar.update(sign * evaluation.best_reward)
-        return log_if_poor(run.result())
+        return run.result()
     except Exception as error:
         if getattr(error, "result", None) is None:
             run.data.stopped = "error"
@@ -219,7 +218,7 @@ def maximize(
     function : callable or Problem
         ``function(choose)`` calls ``choose(name, options)`` for every choice, and returns a number. Its
         choices and their options may depend on earlier choices, and on nothing else. It is called once per
-        evaluation. See :class:`dagsearch.problems.FunctionProblem`. A problem is searched as by
+        evaluation. See :class:`dagsearch.problems.FunctionProblem`. A problem is searched as in
         :func:`dagsearch.search`.
     budget : int
         Maximum number of evaluations, that is, of calls of the function.
@@ -229,8 +228,8 @@ def maximize(
     Returns
     -------
     Result
-        ``best_state`` maps the names of the choices to their values; ``best_reward`` is what the function
-        returned.
+        ``best_state`` maps the names of the choices to their values; ``best_reward`` is the function's
+        result.
 
     Examples
     --------
@@ -251,15 +250,15 @@ def minimize(function: Callable[[Choose], float] | Problem, budget: int, **setti
     """Find the choices of a function, or the leaf of a problem, with the smallest reward.
 
     Like :func:`maximize`, but small numbers are good: ``target`` stops the search once the function returns
-    at most that, ``known`` and ``callback`` use the function's own numbers, and ``best_reward`` and ``value``
-    of the result are the smallest. Storage holds the negated numbers.
+    at most this number, ``known`` and ``callback`` use the function's own numbers, and so do ``best_reward``
+    and ``value`` of the result. Storage holds the negated numbers.
 
     Examples
     --------
     >>> minimize(lambda choose: abs(choose("x", range(30)) - 7), budget=30, seed=0).best_reward
     0.0
     """
-    if is_finite(target := settings.get("target")):  # the search refuses what is not
+    if is_finite(target := settings.get("target")):  # the search refuses others
         settings["target"] = -cast(float, target)
     if is_finite(failed := settings.get("on_error")):
         settings["on_error"] = -cast(float, failed)
@@ -282,13 +281,13 @@ def minimized(problem: Any) -> Any:
     """The problem of finding the smallest reward: a copy whose reward is the negative."""
     if has_costly_steps(problem) or hasattr(problem, "player"):
         raise ProblemError(
-            f"{type(problem).__name__} cannot be minimised: negate its rewards, gains and values, and swap "
-            "the players if there are two"
+            f"{type(problem).__name__} cannot be minimised: negate its rewards, gains and values, and "
+            "swap the players if there are two"
         )
-    if is_minimized(problem) or isinstance(problem, type):  # of a class, the search says what is wrong
+    if is_minimized(problem) or isinstance(problem, type):  # the search explains what is wrong with a class
         return problem
     made = copy(problem)
-    if not isinstance(problem, FunctionProblem):  # which negates the function's results itself
+    if not isinstance(problem, FunctionProblem):  # it negates the function's results itself
         object.__setattr__(made, "reward", partial(_negative, problem.reward))  # even if it is frozen
     object.__setattr__(made, "minimize", True)
     return made
@@ -296,7 +295,7 @@ def minimized(problem: Any) -> Any:
 
 def _negative(reward: Callable[[State], float], leaf: State) -> float:
     found = reward(leaf)
-    return found if found is None else 0.0 - found  # None is for the search to refuse
+    return found if found is None else 0.0 - found  # the search refuses None
 
 
 def turned(result: Result) -> Result:

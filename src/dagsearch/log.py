@@ -12,39 +12,39 @@ LOST_AFTER = 60.0
 
 
 class Log:
-    """Keeps nothing. :class:`dagsearch.storage.log.RunLog` writes to a database, and reads what others write.
+    """A log without storage; :class:`dagsearch.storage.log.RunLog` shares a database with other processes.
 
     A search reports an event before it acts on it, so that an event is stored before its consequences can be
     seen.
     """
 
     steering: Any = None
-    """What the users of a stored run have asked for; ``None`` without storage."""
+    """The requests of a stored run's users; ``None`` without storage."""
     began = 0
     """Number of the event with which the run of this process began."""
     overtaken = False
-    """Whether another process has just taken over what this one wanted to."""
+    """Whether another process has just taken over the proposal that this one wanted."""
     broken: str | None = None
     """Why the search must not continue, because it may differ from its log."""
 
     learns = True
-    """Whether the search learns hyperparameters when they are due; otherwise it repeats the log's."""
+    """Whether the search learns hyperparameters when due; otherwise it uses the logged ones."""
 
     def __init__(self) -> None:
         self._numbers = count(1)
 
     def catch_up(self) -> None:
-        """Update the search with what other processes have asked and told since the last call."""
+        """Update the search with the events of other processes since the last call."""
 
     def take_over(self) -> Proposal | None:
-        """A pending proposal whose process has ended, from now on a proposal of this process.
+        """A pending proposal whose process has ended; it now belongs to this process.
 
-        If another process was faster to take one over, ``overtaken`` is true: less is left of the budget.
+        If another process took it over first, ``overtaken`` is true: less of the budget is left.
         """
         return None
 
     def is_elsewhere(self, proposal: Proposal) -> bool:
-        """Whether another process that is at work evaluates a pending proposal."""
+        """Whether another running process evaluates a pending proposal."""
         return False
 
     def deciding(self) -> AbstractContextManager[None]:
@@ -54,15 +54,14 @@ class Log:
     def write(self, kind: str, *about: Any, **body: Any) -> int | None:
         """Report an event; returns its number, or ``None`` if another process was faster.
 
-        ``about`` depends on the kind. ``body`` is stored as it is, except for a ``note``, which may be
-        anything.
+        ``about`` depends on the kind. ``body`` must be JSON, except for ``note``, which may be any object.
 
         ==========  =================================================================================
         kind        about
         ==========  =================================================================================
         ``ask``     proposal; number of its draws, ``None`` if a user has chosen the leaf; the request
         ``tell``    evaluation; pending proposal, if there is one; noise variance, or the costly step
-        ``forget``  pending proposal; the leaf that has failed, if it is another one
+        ``forget``  pending proposal; the failed leaf, if it is another one
         ``untell``  leaf whose rewards are taken back
         ``answer``  number of the request that is refused
         ==========  =================================================================================
@@ -70,7 +69,7 @@ class Log:
         return next(self._numbers)
 
     def begun(self, budget: float, lost_after: float) -> None:
-        """A run begins that ends with ``budget`` evaluations in total, if not earlier."""
+        """A run begins that ends after ``budget`` evaluations in total, if not earlier."""
 
     def close(self) -> None:
         """No further event will be reported."""

@@ -1,4 +1,4 @@
-"""The methods: the parts that a search is composed of, and which of them fit together."""
+"""The default method and the paper's, as the parts of a search, and checks that parts fit together."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -25,10 +25,10 @@ from dagsearch.values.increments import Increments
 
 INITIAL = 10
 """Largest number of random leaves to begin with."""
-# Initial noise variance of rewards without noise (a little is needed because of rounding) and of noisy
-# rewards, in units of the rewards' variance.
+# Initial noise variance of rewards without noise (not 0, because of rounding) and of noisy rewards, in units
+# of the rewards' variance.
 _NO_NOISE, _SOME_NOISE = 1e-6, 0.1
-# Number of climbs between two descents, where states have no codes.
+# Number of climbs between two descents if states have no codes.
 _CLIMBS = 3
 # Number of random starts of a climb if the covariance was given.
 _EXPLORERS = 3
@@ -140,7 +140,7 @@ def standardized(covariance: Covariance, space: Space) -> Covariance:
         return covariance
     within, across = matrix.trace() / count, (matrix.sum() - matrix.trace()) / (count * (count - 1))
     spread = float(within - across)
-    # If all leaves are alike, what is left is a rounding error.
+    # If all leaves are alike, only rounding errors remain.
     return 1.0 / spread * covariance if spread > 1e-9 * abs(within) else covariance
 
 
@@ -158,7 +158,7 @@ def check_parts(
     """Raise unless these parts fit together."""
     check_members(space.problem)
     if scores.mean.size > 0:
-        raise ValueError("scores must be fresh: these belong to another search; make new ones")
+        raise ValueError("scores must be new: these belong to another search")
     check_requirements(scores, *portfolio.parts, backup, evidence)
     if portfolio.descent is None:
         if backup is not None or increments is not None:
@@ -167,10 +167,10 @@ def check_parts(
             )
     elif space.by_run is not None:
         raise ProblemError(
-            f"a descent needs to know the choices before it makes them, and {type(space.problem).__name__} "
-            "shows them only when it is run: state them as problems.Choices, or use Search.default"
+            f"a descent needs to know the choices in advance, but {type(space.problem).__name__} shows them "
+            "only when it is run: declare them with problems.Choices, or use Search.default"
         )
-    # Overlaps are valid by construction. Others are refused before any reward is paid for.
+    # Overlaps are valid by construction. Others are checked before the first evaluation.
     if scores.covariance is not None and not isinstance(scores.covariance, Overlap):
         states = {space.key(state): state for state in (space.problem.root(), *space.random_leaves)}
         check_covariance(scores.covariance, list(states.values()))

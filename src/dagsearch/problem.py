@@ -1,4 +1,4 @@
-"""What a user implements: the decision problem.
+"""The decision problem, which a user implements.
 
 Four methods are enough. Optional members are looked up by name (see :class:`Problem` and
 :class:`dagsearch.space.Space`), so a problem needs no base class and no import from here.
@@ -26,7 +26,7 @@ MIN: Final = -1
 # A longer path counts as a cycle.
 LONGEST_PATH: Final = 10_000
 MOST_ACTIONS: Final = 50_000
-"""Largest number of actions at a state, since all of them are rated."""
+"""Largest number of actions at a state; all of them are rated."""
 
 
 @runtime_checkable
@@ -36,31 +36,31 @@ class Problem(Protocol):
     Optional members, used where they exist:
 
     ``key(state) -> Hashable``
-        Identifies a state, if the state itself does not: states with equal keys are merged. They must offer
+        Identifies a state, if the state itself does not. States with equal keys are merged; they must offer
         the same actions, which lead to equal keys.
     ``player(state) -> MAX | MIN``
-        Whose turn it is. Without it every decision maximises.
+        Whose turn it is. Without it, every decision maximises.
     ``allowed(leaf) -> bool``
         Whether a leaf may be evaluated. Random leaves are drawn until one is allowed.
     ``items(state) -> Iterable[Hashable]``
         The items of a state, for :class:`dagsearch.covariances.Overlap`.
     ``added_items(state, actions) -> Sequence[Collection[Hashable]]``
         The items that each action adds to ``items(state)``, if actions only add items. The search then rates
-        all children at once without creating their states. It does not know which children outside the DAG
-        are leaves or are known by another path, so either all children of a state must be leaves, or none.
+        all children at once without creating their states. It cannot see which children outside the DAG are
+        leaves or were reached by another path, so either all children of a state must be leaves, or none.
     ``branching: Sequence[float]``
         Number of actions at each level, to the deepest leaf; for the increments Δ. By default it is estimated
         from random paths, without evaluations.
     ``coding: Coding | None``
         States as arrays of category codes, see :class:`dagsearch.problem.Coding`.
     ``random_leaf(state, rng) -> tuple[State, list[Action]]``
-        A leaf reached by uniformly random actions from ``state``, and these actions; define it if there is a
-        faster way than step by step.
+        A leaf reached by uniformly random actions from ``state``, and these actions; define it if that is
+        faster than step by step.
     ``leaf(given) -> State``
         The leaf that a user's dictionary, list, set or state stands for; raises :class:`ProblemError` if
         there is none. For ``tell``, ``known`` and ``start``.
     ``path_to(leaf) -> Sequence[Action]``
-        Actions from the root to a leaf that is given without them.
+        Actions from the root to a leaf.
     ``encode(state)`` and ``decode(encoded)``
         Convert a state to types that JSON has, and back, for storage. States made of numbers, text, tuples
         and frozensets need neither.
@@ -95,32 +95,32 @@ class Step:
     gain: float = 0.0
     """The reward on the way there, which adds up along a path."""
     value: float | None = None
-    """Value of stopping there, in addition to the gains so far; ``None`` if a path cannot end there."""
+    """Value of stopping here, in addition to the gains so far; ``None`` if a path cannot end here."""
     actions: "Sequence[Action] | Iterator[Action] | None" = None
     """The next actions; ``None`` to use the problem's ``actions(state)``."""
 
 
 class Edge(NamedTuple):
-    """A step that can be taken: a search with costly steps evaluates steps instead of leaves."""
+    """A step: with costly steps, a search evaluates steps instead of leaves."""
 
     state: State
     """Where the step begins."""
     action: Action
-    """What is done there."""
+    """The action taken there."""
 
 
 @runtime_checkable
 class StepProblem(Protocol):
     """A problem where computing the next state is expensive, and every state may have a value.
 
-    The search looks for the path with the largest sum of gains and value of its last state. Cycles are
-    allowed. Steps with equal actions are similar, and more so if their states are close. Optional members,
-    used where they exist:
+    The search looks for the path with the largest sum of its gains and the value of its last state. Cycles
+    are allowed. Steps with equal actions are similar, and more so if their states are close. Optional
+    members, used where they exist:
 
     ``actions(state) -> Sequence[Action] | Iterator[Action]``
         The actions at a state: cheap to list, always in the same order, and empty where paths end. Needed for
         the root, unless ``root`` returns a :class:`Step`, and wherever a step does not list them. An iterator
-        may be endless: "another child" is then one of the possible steps.
+        may be endless; drawing its next action is then one of the possible steps.
     ``prior(state) -> Sequence[float]``
         The probability that each action is good, in the order of the actions; for an iterator, one number.
     ``cost(state, action) -> float``
@@ -142,7 +142,7 @@ def has_costly_steps(problem: Any) -> bool:
 
 
 def is_minimized(problem: Any) -> bool:
-    """Whether rewards are the negatives of numbers that :func:`dagsearch.minimize` makes small."""
+    """Whether rewards are negated results, as :func:`dagsearch.minimize` makes them."""
     return getattr(problem, "minimize", False) is True
 
 
@@ -150,43 +150,43 @@ class Layout(NamedTuple):
     """The meaning of the codes of a problem's states: one category per place."""
 
     kind: str
-    """``"places"`` if every place has categories of its own, ``"set"`` if a place is an item that is chosen
-    (1) or not (0), ``"order"`` if the codes of a leaf are different items in their order."""
+    """``"places"`` if every place has its own categories, ``"set"`` if a place is an item that is chosen (1)
+    or not (0), ``"order"`` if the codes of a leaf are different items in their order."""
     categories: IntArray
-    """Number of categories of each place, shape ``(places,)``. Where a place does not exist in some leaves,
-    "absent" is one of them, the last. In an order it is the number of items, at every place."""
+    """Number of categories of each place, shape ``(places,)``. If a place does not exist in some leaves, its
+    last category is "absent". In an order every place has as many categories as there are items."""
     numbers: "Sequence[FloatArray | None]" = ()
-    """For each place the numbers that its categories are, ``nan`` for those that are none, ``None`` if none
-    is; empty if nothing is a number."""
+    """Numeric values of each place's categories: ``nan`` for a category that is not a number, ``None`` for a
+    place without numbers; empty if no place has any."""
     sizes: range = range(0)
-    """The numbers of items that a set can have."""
+    """Possible sizes of a set."""
     positions: FloatArray | None = None
     """Position of each item of a set, shape ``(places, dimensions)``; nearby items are similar."""
     options: Sequence[Sequence[Hashable]] = ()
-    """For each place what its categories are, "absent" left out: places that offer the same are compared with
-    each other. By default the categories of all places are the same ones."""
+    """Options of each place, without "absent": places with the same options are compared with each other. By
+    default all places have the same options."""
 
 
 class Coding(NamedTuple):
-    """Encodes the states of a problem as arrays, which can be compared and changed by the thousand."""
+    """Encodes the states of a problem as arrays, so that thousands are compared or changed at once."""
 
     layout: Layout
-    """Which places there are, and how many categories each has."""
+    """The places and their categories."""
     codes: Callable[[Sequence[State]], IntArray]
-    """Category of each place of some states, −1 where it is not decided; shape ``(states, places)``."""
+    """Category of each place of the states, −1 if undecided; shape ``(states, places)``."""
     leaf_of: Callable[[IntArray], State]
     """The leaf with a row of codes."""
     path_to: Callable[[State], Sequence[Action]]
     """Actions that lead from the root to a leaf."""
     neighbours: Callable[[IntArray, int, np.random.Generator], IntArray] | None = None
-    """Codes one change away from a leaf, at most a number of rows; by default as the layout has them."""
+    """Codes one change away from a leaf, at most this number of rows; by default the layout's changes."""
     certain: bool = True
-    """Whether every row of codes is a leaf as far as is known."""
+    """Whether every row of codes is known to be a leaf."""
     complete: bool = False
-    """Whether the leaves are all rows that the layout admits: sets of its sizes, or all combinations."""
+    """Whether all rows that the layout admits are leaves: sets of its sizes, or all combinations."""
 
     def inclusion(self, states: Sequence[State]) -> FloatArray:
-        """Probability of each item to be in the leaf that random play reaches, one row per state of a set."""
+        """Probability that random play's leaf contains each item, one row per state of a set."""
         codes = self.codes(states)
         chosen, is_open = codes == 1, codes < 0
         left = np.mean(self.layout.sizes) - chosen.sum(axis=1)
@@ -196,7 +196,7 @@ class Coding(NamedTuple):
 
 
 class Children:
-    """The children of a state; ``actions`` are all of its actions. Their states are made only when needed."""
+    """The children of a state, one per action; their states are created only when needed."""
 
     def __init__(self, problem: Problem, parent: State, actions: Sequence[Action]) -> None:
         self.problem, self.parent, self.actions = problem, parent, actions
@@ -217,7 +217,7 @@ def is_current(problem: Any, name: str) -> bool:
     owner = next((one for one in kind.__mro__ if name in vars(one)), None)
     for member in ("actions", "step"):
         known = getattr(owner, member, None)
-        is_abstract = getattr(known, "__isabstractmethod__", False)  # to implement it is not to replace it
+        is_abstract = getattr(known, "__isabstractmethod__", False)  # implementing it is not replacing it
         if known not in (None, getattr(kind, member)) and not is_abstract:
             return False
     return owner is not None
@@ -236,7 +236,7 @@ def check_members(problem: Any, costly: bool = False) -> None:
         needed |= {"step": ("state", "action"), "reward": ("leaf",)}
     if callable(problem) and not any(hasattr(problem, name) for name in needed):
         raise ProblemError(
-            "a function is not a problem: for one that makes choices use ds.maximize(function, budget) or "
+            "a function is not a problem: if it makes choices, use ds.maximize(function, budget) or "
             "ds.minimize(function, budget)"
         )
     missing = [name for name in needed if not callable(getattr(problem, name, None))]
@@ -256,11 +256,11 @@ def check_members(problem: Any, costly: bool = False) -> None:
 
 
 def takes(method: Any, count: int) -> bool:
-    """Whether a method can be called with a number of arguments, as far as that is known."""
+    """Whether a method can be called with this number of arguments; true if its signature is unknown."""
     try:
         inspect.signature(method).bind(*range(count))
     except TypeError:
         return False
-    except ValueError:  # of methods without a signature
+    except ValueError:  # a method without a signature
         pass
     return True

@@ -1,4 +1,4 @@
-"""What a search returns."""
+"""Proposals, evaluations, beliefs and the result of a search."""
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -45,15 +45,15 @@ class StepProposal(Proposal):
     """A costly step that the search wants taken; its ``leaf`` is the pair of state and action."""
 
     leaf: Edge
-    """The state and the action; :attr:`actions` end with this action."""
+    """The state and the action; :attr:`actions` ends with this action."""
     edge: int = field(default=-1, repr=False)
     """Number of the step in the search."""
     plan: tuple[int, ...] | None = field(default=None, compare=False, repr=False)
-    """Numbers of the actions that are planned after it; ``None`` if it is not a step of a planned path."""
+    """Numbers of the actions planned after it; ``None`` if it is not a step of a planned path."""
     drawn: bool = field(default=False, compare=False, repr=False)
-    """Whether an iterator has named the action for this proposal."""
+    """Whether the action was drawn from an iterator for this proposal."""
     exhausted: tuple[int, ...] = field(default=(), compare=False, repr=False)
-    """Numbers of steps whose iterators were found to have no more actions."""
+    """Numbers of steps whose iterators turned out to have no more actions."""
 
     @property
     def state(self) -> State:
@@ -71,10 +71,10 @@ class Belief:
     """The belief about a state, in units of the reward."""
 
     g: Gaussian
-    """Generative score: the reward that random play from here earns."""
+    """Generative score: the reward of random play from here."""
     v: Gaussian | None
-    """Optimal value: the reward that optimal play from here earns. At a leaf it is g; elsewhere only searches
-    that descend know it, and it is ``None`` in others."""
+    """Optimal value: the reward of optimal play from here. At a leaf it is g; elsewhere it is known only to
+    searches that descend, and ``None`` in others."""
     visits: int
     """Number of descents through the state; 0 outside the explored part."""
 
@@ -100,7 +100,7 @@ class Evaluation:
     leaf: State
     """The evaluated state; with costly steps, the state that was reached."""
     actions: tuple[Action, ...] | None
-    """The decisions that lead there; ``None`` if the leaf was not asked for and the problem does not know
+    """The decisions that lead there; ``None`` if the leaf was not asked for and the problem cannot derive
     them."""
     reward: float
     """The reward; with costly steps, that of the best known path through this step, or −inf until the path
@@ -108,14 +108,14 @@ class Evaluation:
     best_reward: float
     """The largest reward so far, this one included."""
     seconds: float = field(compare=False)
-    """Time of the tell, in seconds from the start of the search."""
+    """Time of the report, in seconds from the start of the search."""
     predicted: Gaussian | None = field(default=None, compare=False, repr=False)
     """Belief over the reward just before it was observed, noise included; ``None`` if the model knew no
-    reward yet or learns nothing from rewards but their mean."""
+    reward yet or learns only their mean."""
     row: int = field(default=-1, compare=False, repr=False)
     """Number of the leaf in the index of the search."""
     known: bool = field(default=False, repr=False)
-    """Whether the reward was passed as known, so that it does not count as an evaluation."""
+    """Whether the reward was passed as known; it then does not count as an evaluation."""
     part: int = field(default=0, repr=False)
     """Part of the search that learns from it, counted from 0."""
     asked: bool = field(default=False, repr=False)
@@ -127,21 +127,21 @@ class Result:
     """The result of a search.
 
     Without MIN nodes, the best leaf is the evaluated one with the largest reward. If the noise is learnt, it
-    is the leaf with the best mean g, and ``best_reward`` is the mean of its rewards. With MIN nodes, it is
-    the end of the recommended line, and ``best_reward`` is ``None`` unless that leaf was evaluated.
+    is the leaf with the largest mean g, and ``best_reward`` is its mean reward. With MIN nodes, it is the end
+    of the recommended line, and ``best_reward`` is ``None`` unless that leaf was evaluated.
     """
 
     best_state: State
     """The best leaf; ``None`` if nothing was evaluated."""
     best_path: tuple[Action, ...] | None
-    """The decisions that lead there; ``None`` if they are not known, as in :class:`Evaluation`."""
+    """The decisions that lead there; ``None`` if they are unknown, as in :class:`Evaluation`."""
     best_reward: float | None
     """The best leaf's reward."""
     value: Gaussian | None
     """Belief about the best possible reward, in units of the reward: the root's v. ``None`` before the first
     reward, and in searches that do not descend, which have no v."""
     probability_best: float | None
-    """1 if every leaf was evaluated, in a search that evaluates none twice; else ``None``."""
+    """1 if every leaf was evaluated and no leaf is evaluated twice; else ``None``."""
     stopped: str | None = field(compare=False)
     """Why the last run ended: ``"budget"``, ``"exhausted"`` (every leaf was evaluated or has failed),
     ``"target"``, ``"patience"``, ``"seconds"``, ``"tolerance"``, ``"callback"``, ``"steered"``, after an
@@ -168,15 +168,15 @@ class Result:
     def report(self) -> "Report":
         """A page about the search: progress, forecast, importances, the best leaves.
 
-        A notebook shows a part of it; ``report().write("page.html")`` writes all of it to one file.
+        A notebook shows part of it; ``report().write("page.html")`` writes all of it to one file.
         """
         return wiring.report(self)  # type: ignore[no-any-return]
 
     def plot(self) -> "Figure":
         """Draw the search with matplotlib: ``result.plot().savefig("search.png")`` writes the figure.
 
-        It shows the rewards and the best so far, with a forecast, and the importance of items and choices.
-        With few evaluations there is only the first panel.
+        It shows the rewards, the best so far with a forecast, and the importance of items and choices. With
+        few evaluations there is only the first panel.
         """
         return wiring.plot(self)  # type: ignore[no-any-return]
 
@@ -184,9 +184,9 @@ class Result:
         """The history as one dictionary per evaluation, all with the same keys.
 
         The keys are ``step``, ``reward``, ``best_reward``, ``seconds`` and ``known``, then those of the leaf:
-        the value of each named choice, whether it contains each item of a set, or the item at each position;
-        ``None`` where a leaf has no such choice or position. Costly steps are shown as the decisions so far.
-        The last key, ``leaf``, is the leaf itself.
+        the value of each named choice, whether the set contains each item, or the item at each position;
+        ``None`` if a leaf has no such choice or position. For costly steps they are the decisions so far. The
+        last key, ``leaf``, is the leaf itself.
         """
         return wiring.rows(self)  # type: ignore[no-any-return]
 

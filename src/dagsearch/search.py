@@ -1,4 +1,4 @@
-"""The search: ask for a leaf, tell its reward."""
+"""The search over leaves, with ask and tell."""
 
 import inspect
 import logging
@@ -63,19 +63,19 @@ class Search(Session[Proposal]):
         Δ by level, for a descent; by default computed from the problem and the covariance.
     evidence : Evidence, optional
         Learns the covariance's hyperparameters; all rewards are then standardised again. By default the
-        hyperparameters stay as given. With ``repeats`` the noise is learnt too, and the best leaf is the one
-        with the best mean g instead of the largest reward.
+        hyperparameters stay fixed. With ``repeats`` the noise is learnt too, and the best leaf is the one
+        with the largest mean g instead of the largest reward.
     standardize : int
         Number of initial random leaves. The mean and standard deviation of their rewards standardise all
-        rewards. They count as evaluations, and the model learns from them. Until the last one is told,
-        beliefs are those of the prior. 0, the default, uses rewards as they are.
+        rewards. They count as evaluations, and the model learns from them. Until the last of them is
+        reported, beliefs equal the prior. 0, the default, leaves rewards unscaled.
     repeats : bool
         Whether a leaf may be evaluated again; true by default. If not, the search ends when every leaf has
         been evaluated.
     seed : int, numpy Generator or None
         Source of all randomness: proposal number i draws from ``numpy.random.default_rng([seed, i])``.
     storage, name : optional
-        Where every event is logged, as for :func:`dagsearch.search`. ``docs/runs.md`` says what is promised.
+        Where every event is logged, as for :func:`dagsearch.search`. ``docs/runs.md`` lists the guarantees.
     """
 
     @one_thread
@@ -112,7 +112,10 @@ class Search(Session[Proposal]):
         self.log_with(Log())
         if self.explored is not None:
             self.explored.current()
-        wiring.attach(self, storage, name, "Search", {})
+        parts = {"scores": scores, "proposers": proposers, "backup": backup, "evidence": evidence}
+        wiring.attach(
+            self, storage, name, "Search", {**parts, "standardize": standardize, "repeats": repeats}
+        )
 
     # Asking and telling ----------------------------------------------------------------------------
 
@@ -153,13 +156,13 @@ class Search(Session[Proposal]):
         return None
 
     def decide(self) -> Proposal:
-        """The proposal that is next; it is not pending yet."""
+        """The next proposal; it is not pending yet."""
         self._turn = self.turn
         try:
             return self._avoiding_pending()
         except (SearchExhausted, OutOfTime) as over:
-            self.turn = self._turn  # nobody has used it, and other processes do not know of it
-            if isinstance(over, SearchExhausted):  # no further reward will come
+            self.turn = self._turn  # it was not used, and other processes do not know about it
+            if isinstance(over, SearchExhausted):  # no further reward will arrive
                 self.settle(exhausted=True)
             raise
 
@@ -175,12 +178,12 @@ class Search(Session[Proposal]):
         self.posterior.enter(part)
 
     def accept(self, proposal: Proposal, number: int) -> Proposal:
-        """Make the proposal that was decided pending, with the number that the log gives it."""
+        """Make a decided proposal pending, under the number that the log gives it."""
         self.asked += 1
         return self.add_pending(replace(proposal, number=number, part=self.posterior.part))
 
     def withdraw(self, proposal: Proposal) -> None:
-        """Let a proposal that was decided not count; what a descent has added to the DAG stays."""
+        """Discard a decided proposal; nodes that its descent added to the DAG stay."""
         self.turn = self._turn
         self.index.leave(proposal.path)
 
@@ -188,7 +191,7 @@ class Search(Session[Proposal]):
         """Make a proposal pending."""
         self.space.remember(proposal.actions)
         row = self.index.node(proposal.leaf)
-        if not self.repeats:  # no leaf is asked for twice, even if its reward comes late or never
+        if not self.repeats:  # no leaf is asked for twice, even if its reward arrives late or never
             self.index.table.closed[row] = True
         self.index.outdated()  # a descent has added to the DAG
         self.data.pending.append(proposal)
@@ -199,7 +202,7 @@ class Search(Session[Proposal]):
         if not self.repeats or not self.data.pending:
             return self._next()
         pending = self.index.nodes([proposal.leaf for proposal in self.data.pending])
-        closed = self.index.table.closed[pending].tolist()  # as those are whose evaluation failed
+        closed = self.index.table.closed[pending].tolist()  # true where an evaluation has failed
         self.index.table.closed[pending] = True
         try:
             with suppress(SearchExhausted):
@@ -225,22 +228,22 @@ class Search(Session[Proposal]):
         Parameters
         ----------
         evaluated : Proposal or leaf
-            What was evaluated: a proposal, or any leaf, asked for or not. A leaf may be given as it is
-            written: named choices as a dictionary, a subset, order or sequence as a list.
+            The evaluated proposal, or any leaf, asked for or not. A leaf may be written in plain types:
+            named choices as a dictionary, a subset, order or sequence as a list.
         reward : float
-            Its reward. A reward that is not finite is refused, and the model stays unchanged. If a leaf of a
-            search without noise has two different rewards, a warning says so.
+            Its reward. A reward that is not finite raises an error, and the model stays unchanged. Two
+            different rewards of one leaf log a warning if the search assumes rewards without noise.
         noise : float, optional
-            Noise variance of this reward, in squared units of the reward; by default that of the model.
+            Noise variance of this reward, in squared units of the reward; by default the model's.
         leaf : optional
-            The leaf that was really evaluated, if it may differ from the proposal's: what
-            :meth:`dagsearch.problems.FunctionProblem.evaluate` returns.
+            The leaf that was actually evaluated, if it may differ from the proposal's, as returned by
+            :meth:`dagsearch.problems.FunctionProblem.evaluate`.
         note : optional
-            Anything; it is stored with the reward, as text where JSON has no such type.
+            Any object, stored with the reward; as text where JSON has no such type.
         known : bool
-            Whether the reward was known before the run, so that it does not count as an evaluation.
+            Whether the reward was known before the run; it then does not count as an evaluation.
         seconds : float, optional
-            When it was told, in seconds from the start of the search; by default now.
+            Time of the report, in seconds from the start of the search; by default now.
         """
         self.log.catch_up()
         if leaf is None:
@@ -260,7 +263,7 @@ class Search(Session[Proposal]):
         before = [] if self.repeats or not self.index.table.closed[row] else self.data.of_leaf(row)
         if before and reward not in before:
             logger.warning(
-                "%r has the rewards %.6g and %.6g, but the search takes rewards to have no noise: make it "
+                "%r has the rewards %.6g and %.6g, but the search assumes rewards without noise: make it "
                 "with noisy=True, or take a wrong reward back with forget(leaf)",
                 *(leaf, before[0], reward),
             )
@@ -278,9 +281,9 @@ class Search(Session[Proposal]):
             part=part,
             asked=asked_by is not None,
         )
-        # Before anything is learnt: the reward has been paid for.
+        # Stored before the model learns from it: the evaluation was expensive.
         if self.log.write("tell", evaluation, asked, noise, note=note, by_leaf=proposal is None) is None:
-            self.log.catch_up()  # others have told theirs first, perhaps this one, if they have taken it over
+            self.log.catch_up()  # others reported first, perhaps this very leaf, if they took it over
             return next(one for one in reversed(self.history) if self.space.same(one.leaf, leaf))
         with self.log.deciding():
             if pending is not None:
@@ -295,7 +298,7 @@ class Search(Session[Proposal]):
         return evaluation
 
     def _asked(self, evaluated: Proposal | State, leaf: State) -> tuple[Proposal | None, int | None]:
-        """The proposal that was evaluated, if its actions lead to its leaf; the place of a pending one."""
+        """The evaluated proposal, if its actions lead to its leaf, and its place among the pending ones."""
         if not isinstance(evaluated, Proposal):
             return None, self.data.find(leaf)
         place = self.data.find(evaluated.leaf, evaluated)
@@ -306,8 +309,8 @@ class Search(Session[Proposal]):
         return None, place
 
     def _way(self, leaf: State) -> tuple[Action, ...] | None:
-        """The actions to a leaf that was told without any; ``None`` if they are not known."""
-        with suppress(Exception):  # the problem's own methods; the reward is worth having in any case
+        """The actions to a leaf that was reported without any; ``None`` if they are not known."""
+        with suppress(Exception):  # the problem's own methods may fail; the reward is learnt in any case
             actions = tuple(self.space.actions_to(leaf))
             if self.space.leads(actions, leaf):
                 self.space.remember(actions)
@@ -317,9 +320,8 @@ class Search(Session[Proposal]):
     def propose(self, leaf: State, actions: Sequence[Action] | None = None, note: Any = None) -> Proposal:
         """Make a leaf of your choice pending, as if it had been asked for.
 
-        ``actions`` lead from the root to the leaf; they may be left out where the problem knows them, as the
-        ready-made problems do. The leaf may be given as it is written, as in :meth:`tell`. ``note`` is
-        stored with it.
+        ``actions`` lead from the root to the leaf; omit them if the problem knows them, as the ready-made
+        problems do. As in :meth:`tell`, the leaf may be written in plain types. ``note`` is stored with it.
         """
         proposal = self.checked_proposal(leaf, actions)
         number = cast(int, self.log.write("ask", proposal, None, note=note))  # nobody else claims it
@@ -332,37 +334,37 @@ class Search(Session[Proposal]):
         if not self.space.leads(proposal.actions, leaf):
             raise ProblemError(
                 f"cannot propose {leaf!r}: the actions {proposal.actions!r} do not lead there from the root, "
-                "or it is no leaf that may be evaluated. Give the actions from the root to the leaf"
+                "or it is not a leaf that may be evaluated. Give the actions from the root to the leaf"
             )
-        self.index.leaf(leaf)  # raises if it is none
+        self.index.leaf(leaf)  # raises if it is not a leaf
         return proposal
 
     @one_thread
     def forget(
         self, evaluated: Proposal | State, *, again: bool = True, leaf: State = None, note: Any = None
     ) -> None:
-        """Take back a pending proposal whose reward will not come, or every reward of a leaf.
+        """Take back a pending proposal whose reward will not arrive, or every reward of a leaf.
 
         Parameters
         ----------
         evaluated : Proposal or leaf
-            A pending proposal; or a leaf that was told a wrong reward, which the search then unlearns.
+            A pending proposal; or a leaf with a wrong reward, which the search then unlearns.
         again : bool
             Whether the leaf may be asked for again.
         leaf : optional
             The leaf that has failed, if it may differ from the proposal's.
         note : optional
-            Is stored with the event.
+            Any object, stored with the event.
         """
         self.log.catch_up()
         if not isinstance(evaluated, Proposal):
             return self._untell(self.space.as_leaf(evaluated), again, note)
         index = self.data.find(evaluated.leaf, evaluated)
         if index is None:
-            raise ValueError(f"{evaluated!r} is not pending: it was told, taken back or never asked for")
+            raise ValueError(f"{evaluated!r} is not pending: it was reported, taken back or never asked for")
         self.without_fantasies()
         if self.log.write("forget", self.data.pending[index], leaf, again=again, note=note) is None:
-            return self.log.catch_up()  # another process has taken the leaf over, and told its reward
+            return self.log.catch_up()  # another process has taken the leaf over and reported its reward
         proposal = self.data.pending.pop(index)
         row = self.index.find(proposal.leaf)
         self.index.leave(proposal.path)
@@ -381,11 +383,11 @@ class Search(Session[Proposal]):
         """Unlearn every reward of a leaf."""
         row = self.index.find(leaf)
         if not self.data.of_leaf(row):
-            raise ValueError(f"{leaf!r} was not told: there is no reward to take back")
+            raise ValueError(f"{leaf!r} has no reward to take back")
         if not self.posterior.scores.is_joint or self.explored is not None:
             raise ValueError(
-                "only a search with a model of g and without descents can take a reward back: what a descent "
-                "has added up cannot be taken apart. Make a new search, and tell it the other rewards"
+                "only a search with a model of g and without descents can take a reward back: a descent's "
+                "sums cannot be undone. Make a new search, and tell it the other rewards"
             )
         self.without_fantasies()
         self.log.write("untell", leaf, again=again, note=note)
@@ -397,16 +399,16 @@ class Search(Session[Proposal]):
 
     @one_thread
     def settle(self, exhausted: bool = False) -> None:
-        """Learn from the rewards told so far, if they are held back to be standardised with more.
+        """Learn from rewards that are held back until more of them can be standardised together.
 
-        ``exhausted`` says that an ask has found no leaf.
+        ``exhausted`` means that an ask has found no leaf.
         """
         self.log.write("settle", exhausted=exhausted)
         with self.log.deciding():
             self._learn(self.posterior.settle())
 
     def without_fantasies(self) -> None:
-        """Let pending leaves no longer count as observed."""
+        """Stop counting pending leaves as observed."""
         if self.posterior.discard_fantasies():
             self.index.outdated()
 
@@ -435,7 +437,7 @@ class Search(Session[Proposal]):
         problem, seed, storage, name
             See :class:`Search`.
         preset : "synthetic", "tictactoe" or "mnist", optional
-            The settings of one of the paper's experiments; what is given besides comes first.
+            The settings of one of the paper's experiments; other arguments override them.
         c : float, optional
             Scale of the covariance: p(g) = N(μ, c Σ). One over the problem's depth by default (the paper's
             choice for standardised rewards), 1 if ``covariance`` is given.
@@ -444,13 +446,12 @@ class Search(Session[Proposal]):
         beta : float, optional
             Exploration constant β; 1 by default.
         covariance : Covariance, optional
-            Σ; by default the problem's own, else the number of items that two states share, and private
-            variance 1.
+            Σ; by default the problem's own, else the number of shared items plus private variance 1.
         mean : float
             Prior mean μ of the generative scores.
         step_variance : float or sequence of float, optional
-            Variance of the step ξ to a child by which Δ is computed, one for all levels or one each; by
-            default the covariance's own, measured on random paths. The paper prints ``c``.
+            Variance of the step ξ to a child, from which Δ is computed: one for all levels, or one per
+            level; by default the covariance's own, measured on random paths. The paper prints ``c``.
         increment_prior : (mean, variance), optional
             Prior on Δ at every level.
         backup : Backup, optional
@@ -508,31 +509,31 @@ class Search(Session[Proposal]):
     def resume(
         cls, storage: str | PathLike[str], problem: Problem, *, name: str | None = None, **arguments: Any
     ) -> Self:
-        """The search of a stored run, composed as it was, as it is after the last event.
+        """The search of a stored run in its state after the last event, composed of the same parts.
 
-        Leaves that were pending in a process that has ended are offered again: :meth:`ask` returns them
-        first. ``arguments`` are the arguments of the search that cannot be stored, such as a covariance or
-        parts. Numbers and text are stored, so these need not be given.
+        :meth:`ask` first returns leaves that were pending in a process that has ended. ``arguments`` are the
+        search's arguments that cannot be stored, such as a covariance or parts. Numbers and text are stored
+        and need not be passed.
         """
         return wiring.resume(cls, storage, problem, name, arguments)  # type: ignore[no-any-return]
 
-    # What is known -------------------------------------------------------------------------------------
+    # Beliefs and results -------------------------------------------------------------------------------
 
     @property
     def values(self) -> Explored:
-        """The DAG that descents have explored, with current values; an error without descents."""
+        """The DAG that descents have explored, with current values; raises without descents."""
         if self.explored is None:
-            raise ValueError("this search does not descend: it has no DAG and no values v, only g")
+            raise ValueError("this search does not descend: it has no DAG and no values v, only scores g")
         self.without_fantasies()
         return self.explored.current()
 
     @one_thread
     def belief(self, state: State) -> Belief:
-        """Belief over g of any state, in units of the reward, and over v; ignores pending leaves.
+        """Beliefs over g and v of any state, in units of the reward; pending leaves are ignored.
 
-        It is that of the present part of the search, which knows the rewards of this part; a leaf that
-        another part has evaluated has its own reward.
-        v of an inner state is known in searches that descend, as :meth:`paper` makes them.
+        The current part of the search answers, which has learnt only from its own rewards; for a leaf that
+        another part has evaluated, the belief is that leaf's reward. v of an inner state is known only in
+        searches that descend, such as :meth:`paper`.
         """
         state = self.space.as_leaf(state) if type(state).__hash__ is None else state
         if self.explored is not None:
@@ -540,7 +541,7 @@ class Search(Session[Proposal]):
         self.without_fantasies()
         row = self.index.find(state)
         told = [one for one in self.history if one.row == row]
-        if told and all(one.part != self.posterior.part for one in told):  # its own reward says it all
+        if told and all(one.part != self.posterior.part for one in told):  # only another part knows it
             g = Gaussian(told[-1].reward, self.posterior.noise)
         else:
             mean, variance = self.posterior.predict([state])
@@ -563,9 +564,9 @@ class Search(Session[Proposal]):
 
     @one_thread
     def recommend(self) -> Line:
-        """The path of best mean v, continued by best mean g from where the explored part ends.
+        """The path of largest mean v, continued by largest mean g beyond the explored DAG.
 
-        In a search that does not descend, the path to the best leaf.
+        In a search that does not descend, it is the path to the best leaf.
         """
         problem, states, actions, explored = self.problem, [self.problem.root()], list[Action](), 0
         best = None if self.explored is not None else self.incumbent()
@@ -585,7 +586,7 @@ class Search(Session[Proposal]):
         return Line(tuple(states), tuple(actions), explored)
 
     def incumbent(self) -> Evaluation | None:
-        """The best evaluation so far: by reward, or by mean g where noise is learnt."""
+        """The best evaluation so far: by reward, or by mean g if the noise is learnt."""
         return self._best_of(self.data)
 
     def _best_of(self, rewards: Rewards) -> Evaluation | None:
@@ -620,17 +621,17 @@ class Search(Session[Proposal]):
         return Result(best.leaf, best.actions, reward, value, 1.0 if is_last else None, **fields)
 
     def mean_reward(self, leaf: State) -> float | None:
-        """Mean of the rewards of a leaf; ``None`` if it was not evaluated."""
+        """Mean reward of a leaf; ``None`` if it was not evaluated."""
         told = self.data.of_leaf(self.index.find(leaf))
         return float(np.mean(told)) if told else None
 
     def forecast(self, n: int = 1) -> Forecast | None:
-        """The best reward to be expected after ``n`` more evaluations, with a 90% interval.
+        """The expected best reward after ``n`` more evaluations, with a 90% interval.
 
-        It follows from the record of the search alone: how often and by how much the best reward improved,
-        and how well rewards were predicted. ``docs/calibration.md`` says how often such intervals hold.
-        With noisy rewards it is about the largest reward
-        told, not about the mean of a leaf. ``None`` with fewer than five rewards, or if all are equal.
+        It is computed from the record of the search: how often and by how much the best reward improved, and
+        how well rewards were predicted. ``docs/calibration.md`` reports how often such intervals hold. With
+        noisy rewards it concerns the largest reward, not the mean of a leaf. ``None`` with fewer than five
+        rewards, or if all are equal.
 
         Examples
         --------

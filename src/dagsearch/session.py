@@ -32,15 +32,15 @@ class Session(ABC, Generic[P]):
     problem: Any
     """The problem that is searched."""
     space: Space
-    """The problem as it was examined."""
+    """The examined problem."""
     deadline: Deadline
-    """When the current run must end."""
+    """Time at which the current run must end."""
 
     @abstractmethod
     def try_ask(self) -> P | None:
         """The next proposal; interrupted evaluations come first.
 
-        ``None`` if another process has asked since the search has caught up: then it is decided again.
+        ``None`` if another process has asked since this one last caught up; the caller then tries again.
         """
 
     @abstractmethod
@@ -48,7 +48,7 @@ class Session(ABC, Generic[P]):
         """The result so far."""
 
     def after_error(self) -> Result:
-        """The result after an error; only the rewards, if the model or the problem fails again."""
+        """The result after an error; only the rewards if the model or the problem fails again."""
         with suppress(Exception):
             return self.result()
         best, told = self.data.best, (None, None, self.data.stopped, tuple(self.data.evaluations))
@@ -63,7 +63,7 @@ class Session(ABC, Generic[P]):
     def ask(self, n: int) -> list[P]: ...
 
     def ask(self, n: int | None = None) -> P | list[P]:
-        """What to evaluate next: one proposal, or ``n`` different ones to evaluate at once.
+        """The next proposal to evaluate, or ``n`` different ones to evaluate at once.
 
         A proposal without a reward is pending. A pending leaf lowers the uncertainty but does not move the
         mean, so that the next proposals lie elsewhere.
@@ -96,7 +96,7 @@ class Session(ABC, Generic[P]):
 
     @property
     def spent(self) -> int:
-        """Total cost of the evaluations so far, in units of the budget."""
+        """Total cost of all evaluations so far, in units of the budget."""
         return len(self.data) + self.data.failed
 
     def note(self, content: Any) -> None:
@@ -108,9 +108,9 @@ class Session(ABC, Generic[P]):
         self.log = log
 
     def close(self) -> None:
-        """Leave the stored run, if there is one: its pending leaves are offered again, elsewhere or later.
+        """Leave the stored run, if there is one; later events are not stored.
 
-        Later events are not stored.
+        Its pending leaves are offered again, to other processes or when the run is resumed.
         """
         self.log.close()
         self.log_with(Log())
@@ -128,7 +128,7 @@ class Session(ABC, Generic[P]):
         stop : Stop, optional
             Rules for stopping before the budget is spent.
         **execution
-            Where and how to evaluate: the keywords of :class:`dagsearch.run.runner.Execution`.
+            Keywords of :class:`dagsearch.run.runner.Execution`: where and how to evaluate.
         """
         return wiring.steps(self, budget, stop, **execution)  # type: ignore[no-any-return]
 

@@ -1,4 +1,4 @@
-"""Checks of a user's problem before it is searched."""
+"""Checks of a problem before it is searched."""
 
 import warnings
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from dagsearch.problem import Problem, State, check_members, has_costly_steps
 from dagsearch.space import Space
 from dagsearch.space.check import checked_walks, in_another_order
 
-# Number of children of a state that are compared with each other.
+# Number of children of a state that are checked.
 _CHILDREN_COMPARED = 8
 
 
@@ -27,15 +27,14 @@ def check_problem(
     rewards: int = 1,
     seed: int | np.random.Generator | None = 0,
 ) -> None:
-    """Walk random paths of a problem and say in plain words what would break a search.
+    """Walk random paths of a problem and report in plain words what would break a search.
 
     It finds missing methods; states that are unhashable, compare by identity or change; actions or
-    steps that change from call to call; cycles and paths without an end; players other than MAX and MIN, and
-    players that change; leaves without a finite reward; random leaves that their actions do not lead to; and,
+    steps that change from call to call; cycles and endless paths; players other than MAX and MIN, and
+    players that change; leaves without a finite reward; random leaves that their actions do not reach; and,
     where ``added_items`` is declared, states with both leaves and other states as children.
 
-    If steps are costly, it takes ``rewards`` random steps, one after the other, and checks what the problem
-    says about every state.
+    If steps are costly, it takes ``rewards`` random steps in sequence and checks every state that it reaches.
 
     Parameters
     ----------
@@ -53,12 +52,12 @@ def check_problem(
     Raises
     ------
     ProblemError or RewardError
-        With the first mistake. What the problem's methods raise is not caught.
+        With the first mistake. Errors raised by the problem's own methods are not caught.
 
     Warns
     -----
     UserWarning
-        If leaves have no parts by which a covariance could compare them, such as single numbers.
+        If leaves, such as single numbers, have no parts that a covariance could compare.
 
     Examples
     --------
@@ -86,7 +85,7 @@ def check_problem(
 
 
 def _check_random_leaves(space: Space, rng: np.random.Generator, paths: Sequence[Sequence[State]]) -> None:
-    """Whether ``random_leaf`` of a state returns a leaf and actions that lead to it."""
+    """Check that ``random_leaf`` returns a leaf and actions that lead to it."""
     problem: Any = space.problem
     for path in paths if space.random_leaf is not None else ():
         state = path[int(rng.integers(max(len(path) - 1, 1)))]
@@ -94,7 +93,7 @@ def _check_random_leaves(space: Space, rng: np.random.Generator, paths: Sequence
         leaf, actions = found if isinstance(found, tuple) and len(found) == 2 else (found, ())
         for action in actions:
             if action not in problem.actions(state):
-                raise ProblemError(f"random_leaf takes the action {action!r}, not possible at {state!r}")
+                raise ProblemError(f"random_leaf takes the action {action!r}, impossible at {state!r}")
             state = problem.step(state, action)
         if not space.same(state, leaf) or len(problem.actions(leaf)) > 0:
             raise ProblemError(
@@ -103,7 +102,7 @@ def _check_random_leaves(space: Space, rng: np.random.Generator, paths: Sequence
 
 
 def _check_added_items(space: Space, rng: np.random.Generator, paths: Sequence[Sequence[State]]) -> None:
-    """Whether steps add the items that ``added_items`` declares, and all lead to leaves, or none."""
+    """Check that steps add the items that ``added_items`` declares, and that all lead to leaves, or none."""
     problem: Any = space.problem
     if space.added_items is None or space.items is None:
         return
@@ -123,8 +122,8 @@ def _check_added_items(space: Space, rng: np.random.Generator, paths: Sequence[S
         if len(set(leaves)) > 1:
             raise ProblemError(
                 f"some leaves: the child {children[leaves.index(True)]!r} of {state!r} is a leaf, its "
-                f"sibling {children[leaves.index(False)]!r} is not; a problem with added_items must have "
-                "children that are all leaves, or none: leave added_items out"
+                f"sibling {children[leaves.index(False)]!r} is not; added_items requires that all children "
+                "of a state are leaves, or none: leave added_items out"
             )
 
 

@@ -247,7 +247,7 @@ def test_bad_weights_and_devices_are_named(small_mnist, tmp_path, capsys):
     arguments = ["reproduce", "mnist", "--quick", "--data", str(small_mnist), "--out", str(tmp_path)]
     for name in ("wrong.npz", "empty.npz", "missing.npz"):
         assert main([*arguments, "--weights", str(tmp_path / name)]) == 1
-        assert "does not hold the network's weights" in capsys.readouterr().err
+        assert "does not contain the network's weights" in capsys.readouterr().err
     if not convnet.on_device().cuda.is_available():
         assert main([*arguments, "--device", "cuda"]) == 1
         assert "sees no GPU" in capsys.readouterr().err

@@ -134,10 +134,10 @@ def test_ready_made_estimator_of_the_current_folder(select, folder):
         ("nowhere.Ridge", "cannot be imported .*No module named 'nowhere'"),
         ("Rigde", "scikit-learn has no such classifier or regressor; did you mean 'Ridge'?"),
         ("faulty.Ridge", "cannot be imported .*SyntaxError"),
-        ("module.loose", "does not make an estimator .*get_params"),
-        ("Ridge(alpa=3)", "does not make an estimator .*alpa"),
-        ("Ridge(3)", "parameters must be written like Name"),
-        ("Ridge(alpha=open('x'))", "parameters must be written like Name"),
+        ("module.loose", "cannot create the estimator .*get_params"),
+        ("Ridge(alpa=3)", "cannot create the estimator .*alpa"),
+        ("Ridge(3)", "write parameters as in Name"),
+        ("Ridge(alpha=open('x'))", "write parameters as in Name"),
     ],
 )
 def test_estimators_that_are_none(select, folder, path, message):
@@ -388,7 +388,7 @@ def test_own_folds_are_the_same_for_every_subset(select, folder):
     ("arguments", "message"),
     [
         (["--cv", "splits:nothing"], "--cv splits:nothing cannot be imported"),
-        (["--cv", "splits:number"], "--cv splits:number: it is not a splitter: it has no method split"),
+        (["--cv", "splits:number"], "--cv splits:number: not a splitter, because it has no method split"),
         (["--group-column", "flag"], "n_splits=5"),
         (["--time-column", "a", "--holdout", "0.999"], "--holdout 0.999: "),
     ],
@@ -448,7 +448,7 @@ def test_a_rare_class_is_scored_by_the_order_of_the_predictions(select, folder):
     assert out.startswith("With 2 of 8 features, predicting 'fraud' reaches ROC AUC 0.9")
     given = {"target": "fraud", "data": "fraud.tsv"}
     (note, *_) = task.task_for(parsed("--scoring", "accuracy", **given)).notes
-    assert "accuracy says little here; use --scoring roc_auc" in note
+    assert "accuracy is not informative; use --scoring roc_auc" in note
     table["fraud"] = np.where(table["v1"] > 1.5, "maybe", table["fraud"])
     table.to_csv("fraud.tsv", sep="\t", index=False)
     assert task.task_for(parsed(**given)).scoring == "balanced_accuracy"

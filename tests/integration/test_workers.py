@@ -150,7 +150,7 @@ def test_a_problem_that_cannot_be_loaded_there_is_an_error_of_the_pool():
     search = search_of(Unloadable())
     with pytest.raises(PoolError, match="no such module here"):
         search.run(5, n_jobs=1, on_error="skip")
-    assert search.pending == ()
+    assert search.pending == (search.ask(),)
 
 
 RUN = """

@@ -121,7 +121,7 @@ def summed_up(problem, budget=30):
 CASES = [
     ("100,000 actions at a state", ManyActions(), "ProblemError", "divide the decision"),
     ("states that cannot be hashed", Unhashable(), "ProblemError", "is not hashable"),
-    ("`step` changes the state it is given", Changed(), "ProblemError", "leave the old one as it is"),
+    ("`step` changes the state it is given", Changed(), "ProblemError", "keep the old one"),
     ("states that compare by identity", Identity(), "ProblemError", "that are not equal"),
     ("`actions` is a generator", Generator(), "ProblemError", "must be a list, tuple or range"),
     ("`actions` is a set", Set(), "ProblemError", "must be a list, tuple or range"),

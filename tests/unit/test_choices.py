@@ -410,7 +410,7 @@ def test_the_choices_are_a_mapping():
     assert state == Chosen({"b": "x", "a": 1})
     assert hash(state) == hash(Chosen({"b": "x", "a": 1}))
     assert state == dict(state) == {"a": 1, "b": "x"}
-    with pytest.raises(TypeError, match="do not change"):
+    with pytest.raises(TypeError, match="are immutable"):
         state["c"] = 1
 
 
@@ -467,12 +467,12 @@ BAD_PROBLEMS = [
     (lambda: Choices({}), "at least one"),
     (lambda: Choices({"a": []}), "options of 'a' are empty"),
     (lambda: Choices({"a": "xyz"}), "are the text 'xyz': pass a list"),
-    (lambda: Choices({"a": {1, 2}}), "must be in an order"),
+    (lambda: Choices({"a": {1, 2}}), "must be ordered"),
     (lambda: Choices({"a": [1, [2]]}), r"contain \[2\], which is not hashable"),
     (lambda: Choices({"a": [1, 2, 1.0]}), "contain 1.0 twice"),
     (lambda: Choices({"a": 3}), "must be a list, got 3"),
     (lambda: Choices({1: [2]}), "must be text, got 1"),
-    (lambda: Choices({"a": lambda c: c["b"], "b": [1]}), "KeyError: 'b'.*or is listed later"),
+    (lambda: Choices({"a": lambda c: c["b"], "b": [1]}), "KeyError: 'b'.*or are listed later"),
     (lambda: Choices({"a": [1], "b": lambda c: 1 / 0}), "of 'b' for {'a': 1} failed .ZeroDivisionError"),
     (lambda: Choices({"a": [1], "b": lambda c: [[1]]}), r"contain \[1\], which is not hashable"),
     (lambda: Choices({"a": lambda c: itertools.count()}), "'a' are more than 50,000, or endless"),
@@ -504,7 +504,7 @@ GOOD = {"scaler": "none", "model": "mean", "seed": 0}
         (conditional(), {**GOOD, "C": 1.0}, "'C' is not a choice"),
         (conditional(), {"scaler": "none"}, "'model' .* is not chosen"),
         (conditional(), (1, 2), r"\(1, 2\) is not a mapping from the names of choices to values"),
-        (conditional(allowed=lambda c: c["seed"]), GOOD, "allowed is false for it"),
+        (conditional(allowed=lambda c: c["seed"]), GOOD, "allowed returns false for it"),
     ],
 )
 def test_leaves_that_cannot_be_are_refused(problem, leaf, message):

@@ -51,7 +51,7 @@ def test_what_cannot_work_is_refused_when_it_is_composed(name):
 def test_scores_of_another_search_are_refused():
     used = parts()
     ds.Search(ds.problems.Synthetic(), **used)
-    with pytest.raises(ValueError, match="scores must be fresh"):
+    with pytest.raises(ValueError, match="scores must be new"):
         ds.Search(ds.problems.Synthetic(), **used)
 
 

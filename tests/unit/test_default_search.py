@@ -321,7 +321,7 @@ def test_a_wrong_reward_can_be_taken_back(evaluations):
     ]
     mistaken.tell(wrong, 110.0)
     assert mistaken.result().best_state == wrong
-    with pytest.raises(ValueError, match="was not told"):
+    with pytest.raises(ValueError, match="has no reward to take back"):
         mistaken.forget(frozenset({1, 2, 3, 4}))
     search = ds.Search.paper(counting(), seed=0)
     search.run(3)
@@ -350,7 +350,8 @@ def test_the_aim_rises_and_local_search_takes_turns_where_predicted_improvements
         return [next(portfolio.turn(view, rng)) for _ in range(count)]
 
     first = turns(400, missed)
-    assert 150 < first.count(local) < 210
+    assert 70 < first.count(local) < 110
+    assert 70 < sum(isinstance(one, Random) for one in first) < 110
     assert abs(first.count(climbs[0]) - first.count(climbs[1])) <= 1
     assert local not in turns(100, SimpleNamespace(realised_ratio=0.6, known=0))
 

@@ -4,14 +4,14 @@ import pytest
 
 import dagsearch as ds
 from dagsearch.report.importance import _neighbours, effects_of
-from dagsearch.report.parts import Part, Shown, parts_of
+from dagsearch.report.leaves import Element, Shown, elements_of
 from dagsearch.report.view import RunView
 from dagsearch.storage.record import Observation, Record
 
 
 def told_of(result):
     record = Record.of_result(result)
-    return [Shown(parts_of(one, record), one.reward) for one in record.told]
+    return [Shown(elements_of(one, record), one.reward) for one in record.told]
 
 
 def worth(result):
@@ -38,21 +38,21 @@ def test_options_and_places_are_worth_the_difference_to_the_best_other():
 
 def test_neighbours_are_leaves_of_the_same_kind():
     def parts(*values, places=True):
-        return [Part(str(place) if places else "", value) for place, value in enumerate(values, start=1)]
+        return [Element(str(place) if places else "", value) for place, value in enumerate(values, start=1)]
 
-    swaps = list(_neighbours(set(parts("a", "b", "c")), [Part("1", "b"), Part("3", "a")], True))
+    swaps = list(_neighbours(set(parts("a", "b", "c")), [Element("1", "b"), Element("3", "a")], True))
     assert swaps == [set(parts("b", "a", "c")), set(parts("c", "b", "a"))]
-    others = list(_neighbours(set(parts("a", "b")), [Part("1", "x"), Part("9", "y")], True))
+    others = list(_neighbours(set(parts("a", "b")), [Element("1", "x"), Element("9", "y")], True))
     assert others == [set(parts("x", "b"))]  # the leaf has no ninth place
     items = set(parts("a", "b", places=False))
-    fixed = list(_neighbours(items, [Part("", "c")], True))
+    fixed = list(_neighbours(items, [Element("", "c")], True))
     assert {frozenset(part.value for part in leaf) for leaf in fixed} == {frozenset("ac"), frozenset("bc")}
-    free = list(_neighbours(items, [Part("", "c")], False))
+    free = list(_neighbours(items, [Element("", "c")], False))
     assert {frozenset(part.value for part in leaf) for leaf in free} == set(map(frozenset, ("abc", "a", "b")))
 
 
 def test_few_evaluations_and_parts_that_never_varied_say_nothing():
-    told = [Shown([Part("", "always"), Part("", str(step % 3))], float(step % 3)) for step in range(20)]
+    told = [Shown([Element("", "always"), Element("", str(step % 3))], float(step % 3)) for step in range(20)]
     assert "always" not in {part.value for part, _, _ in effects_of(told)}
     assert effects_of(told[:9]) == []
 

@@ -146,7 +146,7 @@ def test_two_searches_of_one_problem_learn_for_themselves():
     problem = FunctionProblem(kinds)
     first, second = (ds.search(problem, 8, seed=2) for _ in range(2))
     assert [e.leaf for e in first.history] == [e.leaf for e in second.history]
-    with pytest.raises(ds.ProblemError, match=r"state them as problems\.Choices, or use"):
+    with pytest.raises(ds.ProblemError, match=r"declare them with problems\.Choices, or use"):
         ds.Search.paper(problem)
 
 
@@ -240,7 +240,7 @@ def test_ready_made_problems_are_minimised_with_the_users_own_numbers(tmp_path):
     assert result.minimized
     assert all(e.reward == problem.reward(e.leaf) for e in (*result.history, *seen))
     assert record(tmp_path / "run.db").minimized
-    with pytest.raises(ds.StorageError, match=r"continue it by ds\.minimize"):
+    with pytest.raises(ds.StorageError, match=r"its minimize was True, and is False"):
         ds.search(problem, 70, storage=tmp_path / "run.db")
     known = ds.minimize(problem, 5, seed=1, known=result)
     assert known.best_reward == 1.5
@@ -412,7 +412,7 @@ class NoLeaf(CoinFlips):
         ),
         (
             lambda: ds.maximize(lambda choose: choose("a", [object(), object()]) is None, 3),
-            "new objects, not equal to those before",
+            "new objects, not equal to the earlier ones",
         ),
         (lambda: FunctionProblem(3), "pass a function"),
         (lambda: ds.maximize(lambda: 1, 3), r"must take one argument, choose, .* def function\(choose\)"),
@@ -425,7 +425,7 @@ class NoLeaf(CoinFlips):
         (lambda: ds.search(NoLeaf(), 3), r"NoLeaf.reward must take leaf: .* not reward\(self\)$"),
         (
             lambda: ds.search(ds.problems.Orders("abc"), 3),
-            "without a reward: pass reward=function, or .* ask and tell",
+            "has no reward: pass reward=function, or .* ask and tell",
         ),
     ],
 )

@@ -10,7 +10,7 @@ from sklearn.neighbors import KNeighborsClassifier
 
 import dagsearch as ds
 from dagsearch.forecasts import forecast, progress_of
-from dagsearch.report.parts import leaf_parts
+from dagsearch.report.leaves import leaf_elements
 from dagsearch.report.view import RunView
 from dagsearch.sklearn import DAGSearchSelector
 from dagsearch.storage.record import Observation, Record
@@ -220,7 +220,7 @@ def test_of_very_many_evaluations_all_improvements_are_kept():
     ],
 )
 def test_parts_of_a_leaf(leaf, form, labels, parts):
-    assert leaf_parts(leaf, form, labels) == parts
+    assert leaf_elements(leaf, form, labels) == parts
 
 
 def test_costly_steps_have_the_same_page_from_a_result_and_from_the_journal(run):

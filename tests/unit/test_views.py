@@ -366,18 +366,16 @@ def test_leaves_are_found_by_codes_whatever_the_covariance(problem, covariance):
 # What a result says of the model ----------------------------------------------------------------------
 
 
-def test_a_result_says_how_well_rewards_were_predicted(caplog):
+def test_a_result_says_how_well_rewards_were_predicted():
     weights = np.random.default_rng(0).normal(size=10)
     linear = Vector([2] * 10, lambda leaf: float(weights @ leaf))
     result = ds.search(linear, 80, seed=0)
     assert result.r2 > 0.7
     assert result.covariance.startswith("Views(places, 10 places")
-    assert not caplog.messages
     noise = np.random.default_rng(1)
     random = Vector([2] * 10, lambda leaf: float(noise.normal()))
     result = ds.search(random, 80, seed=0)
     assert result.r2 < 0.4
-    assert any("the surrogate fits poorly" in message for message in caplog.messages)
 
 
 @pytest.mark.parametrize(("budget", "initial"), [(1, 1), (3, 2), (25, 5), (200, 10)])

@@ -27,7 +27,7 @@ Times = tuple[tuple[int, ...], ...]
 
 
 class Instance(NamedTuple):
-    """Jobs that all pass through the same machines in the same order."""
+    """Jobs that pass through the same machines in the same order."""
 
     name: str
     """Its name in the literature."""
@@ -37,7 +37,7 @@ class Instance(NamedTuple):
     """The smallest makespan in the literature."""
 
 
-# Of the ten instances with 20 jobs and 5 machines: seed of the generator, and best known makespan.
+# Seed of the generator and best known makespan of the ten instances with 20 jobs and 5 machines.
 _PUBLISHED = (
     (873654221, 1278),
     (379008056, 1359),
@@ -66,7 +66,7 @@ def taillards(number: int) -> Instance:
 
 
 def makespan(times: Times, order: Sequence[int]) -> float:
-    """The time when the last job is done if the jobs enter the shop in this order.
+    """The time at which the last job is done if the jobs enter the shop in this order.
 
     Every machine works on one job at a time. Jobs wait for it in a queue and never overtake.
     """
@@ -119,7 +119,7 @@ def run(quick: bool, jobs: int) -> Outcome:
 
 
 def tables(rows: Sequence[Row]) -> dict[str, str]:
-    """Distances from the best known makespan, and how much dagsearch is ahead instance by instance."""
+    """Distances from the best known makespan, and paired differences from dagsearch."""
     parts = (part(rows, COUNTS, 2, by_setting) for part in (means, differences))
     return {"flow_shop": "\n\n".join(parts)}
 
@@ -139,12 +139,12 @@ def _distance(shop: Instance, reward: float) -> float:
 _KICK = 3
 # Final temperature of simulated annealing; makespans are whole numbers.
 _COLD = 1.0
-# Numbers of evaluations over which simulated annealing cools down: those at which methods are compared.
+# Numbers of evaluations over which simulated annealing cools down, equal to those of the comparison.
 _COOLED = (200, 500)
 
 
 def methods(times: Times) -> dict[str, Method]:
-    """The methods by name; dagsearch first. All evaluate orders; NEH also knows all times."""
+    """The methods by name, dagsearch first. All evaluate orders; NEH also knows all times."""
     found: dict[str, Callable[..., None]] = {
         "dagsearch": _dagsearch,
         "NEH + local search": _neh_and_local_search,
@@ -158,7 +158,7 @@ def methods(times: Times) -> dict[str, Method]:
 def neh(times: Times) -> Order:
     """The heuristic of Nawaz, Enscore and Ham (1983).
 
-    Jobs are inserted one by one, the longest first, each where the partial order is shortest.
+    Jobs are inserted one by one, the longest first, each where it makes the partial order shortest.
     """
     order: list[int] = []
     for job in sorted(range(len(times)), key=lambda job: -sum(times[job])):
@@ -172,9 +172,9 @@ def _dagsearch(evaluate: Evaluations, seed: int, times: Times) -> None:
 
 
 def _neh_and_local_search(evaluate: Evaluations, seed: int, times: Times) -> None:
-    """From NEH's order down to a local optimum, then from near the best one again and again.
+    """From NEH's order down to a local optimum, then repeatedly from near the best one.
 
-    The simulations of partial orders that NEH needs are not counted.
+    NEH's simulations of partial orders are not counted.
     """
     chance = random.Random(seed)
     best = climb(evaluate, neh(times), partial(_around, chance))
@@ -188,8 +188,8 @@ def _neh_and_local_search(evaluate: Evaluations, seed: int, times: Times) -> Non
 def _annealing(evaluate: Evaluations, seed: int, times: Times, cooled: int) -> None:
     """Simulated annealing with the settings of Osman and Potts (1989): one random job is moved at a time.
 
-    The temperature begins at a fifth of the mean processing time. It falls such that its inverse grows by the
-    same amount with every evaluation, to 1 after ``cooled`` of them, and then stays there.
+    The temperature begins at a fifth of the mean processing time. Its inverse grows by the same amount with
+    every evaluation, to 1 after ``cooled`` of them, and then stays constant.
     """
     chance = random.Random(seed)
     hot = sum(map(sum, times)) / (5 * len(times) * len(times[0]))

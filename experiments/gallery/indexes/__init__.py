@@ -1,4 +1,4 @@
-"""Which indexes? PostgreSQL: chosen for a workload, by its planner."""
+"""Which indexes? PostgreSQL: indexes for a workload, scored by the planner."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -18,14 +18,14 @@ from experiments.harness.runner import Outcome, Row
 
 K = 5
 """Largest number of indexes."""
-_STORAGE = 0.2  # limit, as a share of the storage of the workload's tables
+_STORAGE = 0.2  # limit, as a share of the tables' storage
 _GREEDY = ("greedy", "greedy per byte")
 _UNLIMITED = 10**9
 
 
 @contextmanager
 def _opened(quick: bool) -> Iterator[tuple[Planner, float]]:
-    """The planner of the workload, and the limit in bytes; small, six queries and a tenth of the data."""
+    """The planner of the workload, and the limit in bytes; ``quick``: six queries, a tenth of the data."""
     with embedded() as address, psycopg.connect(address) as connection:
         load(connection, 0.001 if quick else 0.01)
         queries = read_workload()[-6 if quick else 0 :]
@@ -38,7 +38,7 @@ def _opened(quick: bool) -> Iterator[tuple[Planner, float]]:
 
 
 def solve(quick: bool, jobs: int, budget: int = 200, seed: int = 0) -> Outcome:
-    """The statements that make the best indexes found."""
+    """Find indexes; returns the statements that create them."""
     with _opened(quick) as (planner, storage):
         problem = index_choice(planner, K, storage, partial(saving, planner))
         covariance = ds.covariances.SetKernel(alike(planner.indexes))
@@ -51,7 +51,7 @@ def solve(quick: bool, jobs: int, budget: int = 200, seed: int = 0) -> Outcome:
 
 
 def run(quick: bool, jobs: int) -> Outcome:
-    """All methods, one run after the other; each has as many evaluations as greedy selection takes."""
+    """All methods in sequence, with the number of evaluations of greedy selection."""
     with _opened(quick) as (planner, storage):
         compared, reward = methods(planner, K, storage), partial(saving, planner)
         greedy = {name: compared[name] for name in _GREEDY}

@@ -39,9 +39,9 @@ _TODAY = np.datetime64("1995-06-17")
 
 
 def load(connection: psycopg.Connection[Any], scale: float) -> None:
-    """Make the tables and fill them; at scale 1 there are 1.5 million orders.
+    """Create and fill the tables; at scale 1 there are 1.5 million orders.
 
-    The planner's statistics are taken of all rows, so that costs are the same every time.
+    The planner's statistics use all rows, so that costs are reproducible.
     """
     connection.execute(Path(__file__).with_name("schema.sql").read_text())
     rng = np.random.default_rng(0)
@@ -66,7 +66,7 @@ def _tables(rng: np.random.Generator, scale: float) -> Iterable[tuple[str, Seque
     """The tables in turn, as columns."""
 
     def words(count: int, length: int = 5) -> list[str]:
-        """Comments: they only make rows as wide as they are."""
+        """Comments, which only give rows their width."""
         return [" ".join(chosen) for chosen in rng.choice(_COLOURS.split(), (count, length)).tolist()]
 
     def money(least: int, most: int, count: int) -> Any:
@@ -76,7 +76,7 @@ def _tables(rng: np.random.Generator, scale: float) -> Iterable[tuple[str, Seque
         digits = rng.integers((100, 100, 1000), (1000, 1000, 10_000), (len(nation), 3)).tolist()
         return [f"{10 + country}-{a}-{b}-{c}" for country, (a, b, c) in zip(nation, digits, strict=True)]
 
-    # With fewer suppliers, TPC-H's formula would let a part have the same one twice.
+    # With fewer suppliers, TPC-H's formula would give a part the same one twice.
     suppliers, parts, customers = (max(100, round(scale * count)) for count in (10_000, 200_000, 150_000))
     yield "region", (range(5), _REGIONS, words(5))
     yield "nation", (range(25), [name.replace("_", " ") for name in _NATIONS.split()], _REGION_OF, words(25))
@@ -101,7 +101,7 @@ def _tables(rng: np.random.Generator, scale: float) -> Iterable[tuple[str, Seque
     contact = _named("Customer", customers), words(customers, 2), nation, phones(nation)
     yield "customer", (_keys(customers), *contact, balance, segment, words(customers, 10))
 
-    # Orders and their items; a third of the customers orders nothing.
+    # Orders and their items; a third of the customers order nothing.
     count = max(100, round(scale * 1_500_000))
     key = 32 * (_keys(count) // 8) + _keys(count) % 8 + 1  # as in TPC-H, a quarter of the numbers is used
     buyer = rng.integers(1, customers + 1, count)

@@ -1,4 +1,4 @@
-"""Our search, and what it is compared with: greedy forward selection and climbing by swaps."""
+"""Our search, greedy forward selection, and climbing by swaps."""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -14,12 +14,12 @@ from experiments.harness.contest import Method
 from experiments.harness.evaluations import Evaluations
 from experiments.harness.peers import climb
 
-# Shares of what makes two indexes alike; OWN is what an index shares with no other.
+# Weights of the similarities of two indexes; OWN is the independent part of an index.
 _TABLE, _FIRST, _COLUMN, _SAME_COLUMNS, _OWN = 0.2, 0.3, 0.2, 0.1, 0.3
 
 
 def alike(indexes: Sequence[Index]) -> NDArray[np.float64]:
-    """How alike indexes are: the same table, the same first column, shared columns, in any order.
+    """Similarity of indexes: the same table, the same first column, shared columns in any order.
 
     The matrix is a product of weighted features, so it is positive semi-definite; its diagonal is 1.
     """
@@ -41,18 +41,18 @@ def alike(indexes: Sequence[Index]) -> NDArray[np.float64]:
 def index_choice(
     planner: Planner, k: int, storage: float, reward: Callable[[frozenset[int]], float]
 ) -> ds.problems.Subsets:
-    """At most ``k`` of the candidates, which together fit into ``storage`` bytes."""
+    """At most ``k`` candidates that together fit into ``storage`` bytes."""
     fits = partial(planner.fits, storage=storage)
     return ds.problems.Subsets(len(planner.indexes), (0, k), reward, allowed=fits)
 
 
 def saving(planner: Planner, chosen: frozenset[int]) -> float:
-    """The reward of a subset: the logarithm of how many times cheaper it makes the workload."""
+    """The reward of a subset: the logarithm of the factor by which it makes the workload cheaper."""
     return math.log(planner.cost(()) / planner.cost(chosen))
 
 
 def share(reward: float) -> float:
-    """The cost of the workload as a share of that without further indexes, from a reward."""
+    """The workload's cost for a reward, as a share of the cost without further indexes."""
     return math.exp(-reward)
 
 
@@ -85,7 +85,7 @@ def methods(planner: Planner, k: int, storage: float) -> dict[str, Method]:
             others = (chosen - {pairs[i][0]} | {pairs[i][1]} for i in rng.permutation(len(pairs)))
             return filter(fits, others)
 
-        for _ in range(evaluate.budget):  # it may be that hardly any choice of k fits
+        for _ in range(evaluate.budget):  # hardly any choice of k may fit
             chosen = frozenset(rng.choice(count, k, replace=False).tolist())
             if fits(chosen):
                 climb(evaluate, chosen, exchanged)

@@ -1,4 +1,4 @@
-"""The workload, the indexes that may help it, and what it costs with them, by what the planner says."""
+"""The workload, its candidate indexes, and its cost with some of them according to the planner."""
 
 import re
 from collections import defaultdict
@@ -13,13 +13,13 @@ import psycopg
 _COMMENT = re.compile(r"--[^\n]*")
 _TEXT = re.compile(r"'(?:[^']|'')*'")
 _WORD = re.compile(r"[a-z_][a-z_0-9$]*")
-# What follows these words is compared, joined, grouped or sorted; what follows SELECT is only returned.
+# Columns after these words are compared, joined, grouped or sorted; columns after SELECT are only returned.
 _CLAUSE = re.compile(r"\b(select|from|where|on|group by|order by|having|limit)\b")
 _USED = {"where", "on", "group by", "order by"}
 
 
 class Index(NamedTuple):
-    """An index that could be made."""
+    """A candidate index."""
 
     table: str
     """The table's name."""
@@ -28,18 +28,18 @@ class Index(NamedTuple):
 
     @property
     def name(self) -> str:
-        """A name that says what the index holds."""
+        """A name that describes the index."""
         return "_".join((self.table, *self.columns, "idx"))[:63]
 
     @property
     def statement(self) -> str:
-        """The SQL that makes the index."""
+        """The SQL statement that creates the index."""
         columns = ", ".join(f'"{column}"' for column in self.columns)
         return f'CREATE INDEX "{self.name}" ON "{self.table}" ({columns})'
 
 
 def read_workload() -> list[str]:
-    """The queries of the workload, which are separated by semicolons."""
+    """The queries of the workload, separated by semicolons."""
     text = Path(__file__).with_name("workload.sql").read_text()
     return [query.strip() for query in _COMMENT.sub("", text).split(";") if query.strip()]
 
@@ -80,9 +80,9 @@ def candidates(connection: psycopg.Connection[Any], queries: Sequence[str]) -> l
 class Planner:
     """Costs of a workload with subsets of candidate indexes, by ``EXPLAIN``.
 
-    :func:`open_planner` makes one, and all candidates; those that are not in a subset are dropped for a
-    moment. The cost of a query depends on the indexes of its tables only, so what is known for these is not
-    asked for again.
+    :func:`open_planner` creates it and all candidates; candidates outside a subset are dropped temporarily.
+    The cost of a query depends only on the indexes of its tables, so it is looked up if these are the same
+    as before.
     """
 
     def __init__(
@@ -96,10 +96,10 @@ class Planner:
         ]
         self._known: dict[tuple[int, frozenset[int]], float] = {}
         self.sizes: list[int] = []
-        """Bytes that each index takes."""
+        """Size of each index in bytes."""
 
     def cost(self, chosen: Iterable[int]) -> float:
-        """The planner's cost of the whole workload with these of the candidates."""
+        """The planner's cost of the whole workload with these candidates."""
         subset = frozenset(chosen)
         keys = [(query, subset & relevant) for query, relevant in enumerate(self._relevant)]
         unknown = [key for key in keys if key not in self._known]
@@ -115,7 +115,7 @@ class Planner:
         return sum(self._known[key] for key in keys)
 
     def fits(self, chosen: Iterable[int], storage: float) -> bool:
-        """Whether these of the candidates take at most so many bytes."""
+        """Whether these candidates take at most ``storage`` bytes."""
         return sum(self.sizes[number] for number in chosen) <= storage
 
 

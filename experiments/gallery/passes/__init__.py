@@ -23,7 +23,7 @@ COUNTS = (100, 250, 500, 1000, 2000)
 def solve(
     quick: bool, jobs: int, program: str = "hash", llvm: str | None = None, budget: int = 250, seed: int = 0
 ) -> Outcome:
-    """An order of passes after which one program has few instructions."""
+    """Find an order of passes after which one program has few instructions."""
     if program not in NAMES:
         raise ValueError(f"there is no program {program!r}; there are {', '.join(NAMES)}")
     problem = PassOrder(program, LLVM(llvm))
@@ -34,7 +34,7 @@ def solve(
 
 
 def run(quick: bool, jobs: int, llvm: str | None = None) -> Outcome:
-    """All methods on all programs: the instructions that -Oz leaves over those that are left."""
+    """All methods on all programs: the number of instructions after -Oz over that after the method."""
     compiler, names, budget = LLVM(llvm), NAMES[4:6] if quick else NAMES, 30 if quick else COUNTS[-1]
     problems = {name: PassOrder(name, compiler) for name in names}
     contests = [
@@ -55,12 +55,12 @@ def run(quick: bool, jobs: int, llvm: str | None = None) -> Outcome:
 
 
 def by_seed(values: FloatArray) -> FloatArray:
-    """The geometric mean over the programs for every seed."""
+    """The geometric mean over programs for every seed."""
     return np.asarray(gmean(values, axis=0))
 
 
 def tables(rows: Sequence[Row]) -> dict[str, str]:
-    """How many times as many instructions -Oz leaves: means over all programs, each of them, and merging."""
+    """Ratios of instructions after -Oz: means over all programs, each program, and the effect of merging."""
     every = units(rows, COUNTS[-1:], by_setting)
     names = dict.fromkeys(row.setting for row in rows if not row.setting.endswith(OWN_MS))
     each = table(
@@ -71,7 +71,7 @@ def tables(rows: Sequence[Row]) -> dict[str, str]:
 
 
 def merging(rows: Sequence[Row]) -> str:
-    """The search over the same one on a tree, run by run with the same program and seed."""
+    """The search over the same search on a tree, paired by program and seed."""
     found = units(rows, COUNTS, lambda values: np.log(values).reshape(-1, len(COUNTS)))
     ratios = found[OURS] - found[ON_A_TREE]
     logs = [Mean.of(column) for column in ratios.T]

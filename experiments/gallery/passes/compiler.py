@@ -1,7 +1,7 @@
-"""LLVM, as the search sees it: programs, passes that turn a module into another, and what may go wrong.
+"""LLVM for the search: programs, passes that turn a module into another, and failures.
 
 The programs are C code as bitcode before any optimisation. They were compiled by ``clang-14 -Oz -Xclang
--disable-llvm-passes -emit-llvm -w -c``; ``LICENCES.md`` says which repositories they include.
+-disable-llvm-passes -emit-llvm -w -c``; ``LICENCES.md`` lists the repositories that they include.
 """
 
 import ctypes.util
@@ -17,12 +17,12 @@ from typing import Any
 from experiments.harness.evaluations import EvaluationFailed
 from experiments.harness.runner import ExperimentError
 
-# Those with LLVMRunPasses that read the bitcode of the programs; the first is taken.
+# Versions with LLVMRunPasses that read the programs' bitcode; the first installed one is used.
 _VERSIONS = range(14, 31)
 
-# Left out: passes that only print, view or analyse, that add names, profiles, guards or checks, and those
-# that change what other modules see (internalize), whole pipelines (scc-oz-module-inliner), one that crashes
-# everywhere (chr), and those that only remove what a debugger needs.
+# Excluded: passes that only print, view or analyse, that add names, profiles, guards or checks, that change
+# the interface to other modules (internalize), whole pipelines (scc-oz-module-inliner), one that always
+# crashes (chr), and passes that only remove debug information.
 _PASSES = """
 always-inline attributor called-value-propagation constmerge deadargelim elim-avail-extern
 function-specialization globaldce globalopt globalsplit hotcoldsplit inferattrs inline ipsccp iroutliner
@@ -45,18 +45,18 @@ loop-bound-split loop-reroll function(loop-mssa(simple-loop-unswitch<nontrivial>
 FOLDER = Path(__file__).parent / "programs"
 NAMES = tuple(sorted(path.name.removesuffix(".bc.xz") for path in FOLDER.glob("*.bc.xz")))
 """The programs by name."""
-_SECONDS = 120.0  # many times what a program takes
+_SECONDS = 120.0  # many times the duration of a program
 
 
 def bitcode(name: str) -> bytes:
-    """A program as clang makes it for -Oz, before the first pass."""
+    """A program from clang with -Oz, before the first pass."""
     return lzma.decompress((FOLDER / f"{name}.bc.xz").read_bytes())
 
 
 def printed(bitcode: bytes) -> bytes:
-    """What a program prints.
+    """The output of a program.
 
-    Raises :class:`EvaluationFailed` if it crashes, or does not end.
+    Raises :class:`EvaluationFailed` if it crashes or does not end.
     """
     script = Path(__file__).with_name("execution.py")
     try:
@@ -71,7 +71,7 @@ def printed(bitcode: bytes) -> bytes:
 
 
 class Module:
-    """A program in LLVM's bitcode. Two are equal if their bitcode is."""
+    """A program in LLVM's bitcode. Modules with equal bitcode are equal."""
 
     __slots__ = ("bitcode", "digest", "size")
 
@@ -92,19 +92,19 @@ class Module:
 
 
 class LLVM:
-    """Applies passes to modules, in a process of its own that may crash.
+    """Applies passes to modules, in a separate process that may crash.
 
     Parameters
     ----------
     library : str, optional
-        A shared library such as ``libLLVM-14.so.1``; by default the one that is installed.
+        A shared library such as ``libLLVM-14.so.1``; by default the installed one.
     """
 
     def __init__(self, library: str | None = None) -> None:
         self._server: subprocess.Popen[bytes] | None = None
         found = library or installed()
         if found is None:
-            raise ExperimentError("LLVM's library is missing: apt install llvm, or give --llvm LIBRARY")
+            raise ExperimentError("LLVM's library is missing: apt install llvm, or pass --llvm LIBRARY")
         self.library = found
 
     def __getstate__(self) -> dict[str, Any]:
@@ -112,7 +112,7 @@ class LLVM:
 
     @cached_property
     def passes(self) -> tuple[str, ...]:
-        """The names of the passes; those that this version of LLVM does not have are left out."""
+        """The names of the passes that this version of LLVM has."""
         known, smallest = [], bitcode("hash")
         for name in _PASSES.split():
             try:
@@ -124,7 +124,7 @@ class LLVM:
         return tuple(known)
 
     def read(self, bitcode: bytes) -> Module:
-        """The module that a file of bitcode contains, as this LLVM writes it."""
+        """The module in some bitcode, rewritten by this version of LLVM."""
         return self.applied(bitcode, "")
 
     def applied(self, bitcode: bytes, pipeline: str) -> Module:
@@ -147,7 +147,7 @@ class LLVM:
         return Module(*answer)
 
     def close(self) -> None:
-        """End the process; the next pass starts another."""
+        """End the process; the next pass starts a new one."""
         if self._server is not None:
             self._server.kill()
             self._server.communicate()
@@ -169,5 +169,5 @@ class LLVM:
 
 
 def installed() -> str | None:
-    """LLVM's shared library, such as Debian's package ``llvm`` brings; ``None`` if there is none."""
+    """LLVM's shared library, for example from Debian's package ``llvm``; ``None`` if there is none."""
     return next(filter(None, (ctypes.util.find_library(f"LLVM-{number}") for number in _VERSIONS)), None)

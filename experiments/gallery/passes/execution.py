@@ -1,6 +1,6 @@
-"""Runs a program in a process of its own: ``python execution.py``, with bitcode as its input.
+"""Run a program in a separate process: ``python execution.py``, with bitcode as its input.
 
-Like ``server.py`` it is a script, so that a program that crashes or never ends takes nothing with it.
+Like ``server.py`` it is a script, so that a program that crashes or never ends affects nothing else.
 """
 
 import ctypes
@@ -11,7 +11,7 @@ _CPU_SECONDS = 20
 
 
 def run(bitcode: bytes) -> int:
-    """Compile a module with llvmlite and call its ``main``; returns what it returns."""
+    """Compile a module with llvmlite and call its ``main``; returns the result."""
     import llvmlite.binding as llvm
 
     llvm.initialize_native_target()

@@ -1,4 +1,4 @@
-"""What is compared: every method applies one pass at a time to a module and sees how large it is then."""
+"""The compared methods: all apply one pass at a time to a module and see its new size."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -21,7 +21,7 @@ _EXPLORE = 0.1  # constant of UCT: values are between -1 and 0.1
 
 
 class Steps:
-    """The problem of one run: applications of passes are counted; one that was made before costs nothing."""
+    """The problem of one run: applications of passes are counted; repeated ones are free."""
 
     def __init__(self, problem: PassOrder, evaluate: Evaluations) -> None:
         self.problem, self._evaluate = problem, evaluate
@@ -66,11 +66,11 @@ class Tree:
         return ds.Step(((), step.state), value=step.value)
 
     def actions(self, state: tuple[tuple[str, ...], Module]) -> Sequence[str]:
-        """What can be done at the end of a path."""
+        """The actions at the end of a path."""
         return self._problem.actions(state[1])
 
     def expand(self, state: tuple[tuple[str, ...], Module], name: str) -> ds.Step:
-        """One step further; a step that changes nothing stays where it is."""
+        """One step further; a step without effect leads back to its own state."""
         path, module = state
         step = self._problem.expand(module, name)
         path = path if step.state == module else (*path, name)
@@ -83,12 +83,12 @@ def ours(evaluate: Evaluations, seed: int, problem: PassOrder) -> None:
 
 
 def on_a_tree(evaluate: Evaluations, seed: int, problem: PassOrder) -> None:
-    """The same where equal modules are different states."""
+    """The same with equal modules as different states."""
     ds.search(Tree(Steps(problem, evaluate)), 10 * evaluate.budget, seed=seed, on_error="skip")
 
 
 def whole_orders(evaluate: Evaluations, seed: int, problem: PassOrder) -> None:
-    """``ds.search`` of ``ds.problems.Sequences``, which sees values of whole orders only."""
+    """``ds.search`` of ``ds.problems.Sequences``, which sees only values of whole orders."""
     steps = Steps(problem, evaluate)
     orders = ds.problems.Sequences(problem.llvm.passes, LENGTH, reward=steps.order)
     ds.search(orders, evaluate.budget, seed=seed)
@@ -102,7 +102,7 @@ def random_orders(evaluate: Evaluations, seed: int, problem: PassOrder) -> None:
 
 
 def greedy(evaluate: Evaluations, seed: int, problem: PassOrder) -> None:
-    """Try all passes and take the best one; where none helps, take one that changes something at random."""
+    """Try all passes and apply the best one; if none helps, a random one that has an effect."""
     steps, rng = Steps(problem, evaluate), np.random.default_rng(seed)
     module = problem.start
     while True:
@@ -118,7 +118,7 @@ def greedy(evaluate: Evaluations, seed: int, problem: PassOrder) -> None:
 
 
 def genetic(evaluate: Evaluations, seed: int, problem: PassOrder) -> None:
-    """Orders that are crossed at one point and mutated; the best one survives."""
+    """Orders, crossed at one point and mutated; the best one survives."""
     steps, rng = Steps(problem, evaluate), np.random.default_rng(seed)
     population = [_random(problem, rng, LENGTH) for _ in range(_POPULATION)]
     fitness = [steps.order(names) for names in population]

@@ -1,4 +1,4 @@
-"""The problem: which passes, in which order, make a program small."""
+"""The problem of finding passes, and their order, that make a program small."""
 
 import math
 import zlib
@@ -11,23 +11,23 @@ import dagsearch as ds
 from experiments.gallery.passes.compiler import LLVM, Module, bitcode, printed
 from experiments.harness.evaluations import EvaluationFailed
 
-# A program that has become this many times as large as it was is given up: a pass on it takes seconds.
+# A program that has grown by this factor is abandoned: a pass on it takes seconds.
 _LARGEST = 4
 
 
 class PassOrder:
     """One program and the passes of LLVM: a problem with costly steps.
 
-    A state is a module, so two orders that lead to the same code lead to the same state, and a pass that
-    changes nothing leads back to where it was applied. Stopping is allowed everywhere, and is worth the
-    logarithm of the number of instructions that ``-Oz`` leaves over the number that are left here.
+    A state is a module, so two orders with the same code lead to the same state, and a pass without effect
+    leads back to its own state. Stopping is allowed everywhere; its value is the logarithm of the number of
+    instructions after ``-Oz`` over the number here.
 
     Parameters
     ----------
     name : str
         One of ``compiler.NAMES``.
     llvm : LLVM
-        What applies the passes.
+        Applies the passes.
     """
 
     _packed: dict[tuple[str, bytes, str], Any] = {}  # noqa: RUF012 - shared by all runs of a process
@@ -41,24 +41,24 @@ class PassOrder:
         self.begin()
 
     def begin(self) -> None:
-        """Forget which modules a run has found: another run begins."""
+        """Forget the modules of the previous run."""
         self._smallest = self.oz
 
     def root(self) -> ds.Step:
-        """The program as clang makes it, before the first pass."""
+        """The program from clang, before the first pass."""
         return ds.Step(self.start, value=self.value(self.start))
 
     def actions(self, module: Module) -> Sequence[str]:
-        """All passes, everywhere."""
+        """All passes, at every state."""
         return self.llvm.passes
 
     def expand(self, module: Module, name: str) -> ds.Step:
-        """Apply a pass; this is what costs."""
+        """Apply a pass, the costly step."""
         after = self.checked(self.after(module, name))
         return ds.Step(after, value=self.value(after))
 
     def after(self, module: Module, name: str) -> Module:
-        """The module after a pass; what any run has applied is looked up, which saves time but no budget."""
+        """The module after a pass; known results are looked up, which saves time but no budget."""
         key = (self.llvm.library, module.digest, name)
         if key not in self._packed:
             try:
@@ -77,18 +77,18 @@ class PassOrder:
         return Module(zlib.decompress(packed[0]), packed[1])
 
     def reward(self, point: tuple[Module, str]) -> float:
-        """What stopping after a pass is worth; this is what is counted."""
+        """The value of stopping after a pass; every call counts as an evaluation."""
         return self.value(self.checked(self.after(*point)))
 
     def value(self, module: Module) -> float:
-        """What it is worth to stop at a module."""
+        """The value of stopping at a module."""
         return math.log(self.oz / module.size)
 
     def checked(self, module: Module) -> Module:
-        """The module, if it is not the smallest one so far, or prints what the program must print.
+        """The module, if it is not the smallest one so far or if its output is correct.
 
-        A program is run only if it is smaller than what ``-Oz`` leaves and than all others of this run:
-        others are no answers. Raises :class:`EvaluationFailed` if it prints something else.
+        A program is run only if it is smaller than after ``-Oz`` and than all others of this run: others are
+        no answers. Raises :class:`EvaluationFailed` if its output is wrong.
         """
         if module.size < self._smallest:
             if not self.works(module):
@@ -97,7 +97,7 @@ class PassOrder:
         return module
 
     def works(self, module: Module) -> bool:
-        """Whether a module, when it is run, prints what the program prints without optimisation."""
+        """Whether the output of a module equals that of the program without optimisation."""
         if module.digest not in self._works:
             self._works[module.digest] = False
             with suppress(EvaluationFailed):

@@ -1,9 +1,9 @@
-"""A process of its own that applies LLVM's passes: ``python server.py LIBRARY``.
+"""A separate process that applies LLVM's passes: ``python server.py LIBRARY``.
 
-LLVM aborts the process on some orders of passes, so it does not run in the process that searches. This file
-is run as a script and imports neither the library nor NumPy, so that a new process is there in milliseconds.
+LLVM aborts its process on some orders of passes, so it does not run in the process of the search. This file
+is run as a script and imports neither the library nor NumPy, so that a new process starts in milliseconds.
 It reads pickled requests ``(bitcode, pipeline)`` from its input and answers each with ``(bitcode, size)``,
-where size is the number of instructions, or with a text that says what went wrong.
+where size is the number of instructions, or with an error message.
 """
 
 import ctypes
@@ -12,7 +12,7 @@ import resource
 import sys
 from itertools import product
 
-# Seconds of CPU time after which the process ends: some orders of passes let a program grow without end.
+# Seconds of CPU time after which the process ends: some orders of passes let a program grow endlessly.
 _CPU_SECONDS = 20
 
 Applied = tuple[bytes, int]
@@ -20,7 +20,7 @@ Applied = tuple[bytes, int]
 
 
 class Library:
-    """LLVM as a shared library, by its C interface: passes are named as for ``opt -passes=...``."""
+    """LLVM's shared library through its C interface: passes are named as for ``opt -passes=...``."""
 
     def __init__(self, path: str) -> None:
         self._llvm = llvm = ctypes.CDLL(path)
@@ -38,7 +38,7 @@ class Library:
         self._machine = self._host()
 
     def _host(self) -> ctypes.c_void_p:
-        """A target: passes ask it what instructions cost."""
+        """A target, which tells passes the cost of instructions."""
         llvm = self._llvm
         for part in ("TargetInfo", "Target", "TargetMC"):
             getattr(llvm, f"LLVMInitializeX86{part}")()
@@ -91,7 +91,7 @@ class Library:
 
 
 def serve(library: str) -> None:
-    """Answer requests until there are no more."""
+    """Answer requests until the input ends."""
     llvm = Library(library)
     requests, answers = sys.stdin.buffer, sys.stdout.buffer
     while True:

@@ -1,6 +1,6 @@
-"""Which pipeline? scikit-learn: preparation, model and settings with the best score, all really fitted.
+"""Which pipeline? scikit-learn: preparation, model and settings with the best score, with real fits.
 
-The tables and their pipelines are those of the general benchmark, which compares methods on them.
+The tables and pipelines come from the general benchmark, which compares methods on them.
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ COUNTS = (25, 50, 60)
 
 
 def solve(quick: bool, jobs: int, table: str = "tumours", budget: int = 60, seed: int = 0) -> Outcome:
-    """A pipeline for one of the tables; every evaluation is a cross-validation."""
+    """Find a pipeline for one of the tables; every evaluation is a cross-validation."""
     if table not in TABLES:
         raise ValueError(f"there is no table {table!r}; there are {', '.join(TABLES)}")
 
@@ -34,7 +34,7 @@ def solve(quick: bool, jobs: int, table: str = "tumours", budget: int = 60, seed
 
 
 def tables(rows: Sequence[Row]) -> dict[str, str]:
-    """Regret on all three tables, of the rows of the general benchmark."""
+    """Regret on all three tables, from the rows of the general benchmark."""
     own = [row for row in rows if row.problem in TABLES]
     own.sort(key=lambda row: list(METHODS).index(row.method))
     return {"pipeline": means(own, COUNTS, digits=3)}

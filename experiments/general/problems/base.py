@@ -13,7 +13,7 @@ from experiments.general.spaces import Places, Space
 Scores = Callable[[IntArray], FloatArray]
 """Scores of points, shape ``(m,)``, given one row per point; large is good."""
 OwnClass = Callable[[Callable[[Mapping[str, Any]], float]], Problem]
-"""A class of the user's, given a function that scores named values."""
+"""A user's own class, made from a function that scores named values."""
 
 
 State = tuple[Any, ...]
@@ -21,7 +21,7 @@ State = tuple[Any, ...]
 
 
 class Sequential:
-    """A class of the user's: one choice after the other; a state is the tuple of the first ones."""
+    """A user's own class with one choice after the other; a state is the tuple of the choices so far."""
 
     def __init__(self, actions: Callable[[State], Sequence[Any]], reward: Callable[[State], float]) -> None:
         self._actions, self._reward = actions, reward
@@ -40,18 +40,18 @@ class Sequential:
 
 
 class Instance(NamedTuple):
-    """What is to be searched."""
+    """An instance of a problem to search."""
 
     space: Space
     """The points."""
     scores: Scores
     """Their scores, without noise."""
     own: OwnClass | None = None
-    """The class by which a user states the problem, if one does."""
+    """The user's own class for the problem, if any."""
     noise: float = 0.0
-    """Standard deviation of what an evaluation adds to the score."""
+    """Standard deviation of an evaluation's noise."""
     best: IntArray | None = None
-    """A point with the largest score, where one is proven to be."""
+    """A point whose score is proven to be the largest, if any."""
 
     def read(self, seed: int) -> Scores:
         """The scores as a run reads them."""
@@ -68,19 +68,19 @@ class Task:
     name: str
     """Its name in tables and on the command line."""
     kind: str
-    """Which kind of choice it is."""
+    """Its kind of choice."""
     what: str
     """What is chosen, in a few words."""
     budget: int
     """Number of evaluations."""
     make: Callable[[int], Instance]
-    """The instance with a number."""
+    """The instance with this number."""
     instances: int = 4
     """Number of different instances; the runs take them in turn."""
     relabels: str | None = None
-    """The problem that this one is with its options in another order, if it is one."""
+    """The original, if this is a problem with its options in another order."""
     same: str | None = None
-    """The problem with the same scores that this one states as a class or makes noisy, if it is one."""
+    """The problem with the same scores, if this one is a class of it or makes it noisy."""
     slow: bool = False
     """Whether scores take too long to enumerate all points."""
     scaled: bool = True
@@ -88,7 +88,7 @@ class Task:
 
     @property
     def original(self) -> str:
-        """Name of the problem that says what is the best score."""
+        """Name of the problem that defines the best score."""
         return self.relabels or self.same or self.name
 
     def instance(self, number: int) -> Instance:
@@ -97,7 +97,7 @@ class Task:
 
 
 def noisy(task: Task, **changes: Any) -> Task:
-    """The same problem; an evaluation adds noise of half the standard deviation of random points' scores."""
+    """The same problem with noise of half the standard deviation of random points' scores."""
 
     def make(number: int) -> Instance:
         instance = task.make(number)
@@ -108,7 +108,7 @@ def noisy(task: Task, **changes: Any) -> Task:
 
 
 def as_class(task: Task, own: OwnClass, **changes: Any) -> Task:
-    """The same problem, stated as a class."""
+    """The same problem as a class."""
 
     def make(number: int) -> Instance:
         return task.make(number)._replace(own=own)

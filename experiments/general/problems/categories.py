@@ -1,8 +1,8 @@
 """One option for each of many places: the standard problems of combinatorial Bayesian optimisation.
 
-Contamination and Ising are those of BOCS (Baptista and Poloczek, 2018) and COMBO (Oh et al., 2019), pest
-control and Ackley those of MCBO (Dreczkowski et al., 2023). Weighted MaxSAT has the form that COMBO gives it;
-its instances are drawn here, by the model that the benchmark file ``frb10-6-4`` is drawn by.
+Contamination and Ising come from BOCS (Baptista and Poloczek, 2018) and COMBO (Oh et al., 2019), pest control
+and Ackley from MCBO (Dreczkowski et al., 2023). Weighted MaxSAT has COMBO's form; its instances are drawn
+here, from the model behind the benchmark file ``frb10-6-4``.
 """
 
 import numpy as np
@@ -13,9 +13,9 @@ from experiments.general.settings import Setting, places
 from experiments.general.spaces import Places
 
 _PRICE = 0.01
-"""Price of a 1 in Contamination and Ising, the largest that COMBO uses."""
+"""Price of a 1 in Contamination and Ising, the largest in COMBO."""
 _LIMIT = 0.1
-"""Share of contaminated food, or of infested land, that is tolerated."""
+"""Tolerated share of contaminated food, or of infested land."""
 
 
 def contamination(number: int) -> Instance:
@@ -80,9 +80,9 @@ def satisfiability(number: int) -> Instance:
     """60 truth values: the total weight of satisfied clauses, weights standardised.
 
     Ten variables with six values each (model RB of Xu et al., at its phase transition, with a hidden
-    solution); a truth value says whether a variable has a value. Clauses: a variable has a value, it has no
-    two, and two variables do not have a forbidden pair. Standardised weights are negative for light clauses,
-    which are better not satisfied.
+    solution); a truth value states whether a variable has a value. Clauses: a variable has a value, not two
+    values, and two variables do not have a forbidden pair. Standardised weights are negative for light
+    clauses, which are better left unsatisfied.
     """
     rng = np.random.default_rng([number, 42])
     variables, values, tightness = 10, 6, 0.25
@@ -150,7 +150,7 @@ def pest(number: int) -> Instance:
 
 
 def ackley(number: int) -> Instance:
-    """Ackley's function of 20 variables with 11 levels each, as MCBO has it, negative; one instance."""
+    """Ackley's function of 20 variables with 11 levels each, as in MCBO, negative; one instance."""
     levels = np.linspace(-32.768, 32.768, 11)
 
     def scores(points: IntArray) -> FloatArray:
@@ -162,9 +162,9 @@ def ackley(number: int) -> Instance:
 
 
 def stages(number: int) -> Instance:
-    """One of 5 options for each of 21 stages, which have words of their own: alone, and next to each other.
+    """One of 5 options for each of 21 stages, each with its own words: effects alone and next to each other.
 
-    The options of every stage are listed from the best to the worst, if they stood alone.
+    The options of every stage are listed from best to worst by their effects alone.
     """
     rng = np.random.default_rng([number, 43])
     count, options = 21, 5

@@ -1,4 +1,4 @@
-"""Problems too large to solve, for thousands of evaluations; their best scores are not known."""
+"""Problems too large to solve, for thousands of evaluations; their best scores are unknown."""
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from experiments.general.spaces import Places, Subset
 
 
 def landscape(number: int) -> Instance:
-    """An NK landscape: 80 bits, each of which adds a random number for itself and four others."""
+    """An NK landscape: 80 bits, each with a random effect together with four others."""
     rng, n, k = np.random.default_rng([number, 300]), 80, 4
     others = np.array([rng.choice(np.delete(np.arange(n), bit), k, replace=False) for bit in range(n)])
     read, added = np.column_stack([np.arange(n), others]), rng.random((n, 2 ** (k + 1)))
@@ -23,12 +23,12 @@ def landscape(number: int) -> Instance:
 
 
 def autocorrelation(number: int) -> Instance:
-    """A sequence of 60 signs that is unlike itself shifted: its merit factor. There is one instance."""
+    """A sequence of 60 signs with low autocorrelation: its merit factor. There is one instance."""
     return merit_factor(60)
 
 
 def pairs(number: int) -> Instance:
-    """One of 5 options for each of 40 places: a number for each, and one for 120 pairs of places."""
+    """One of 5 options for each of 40 places, with effects of places and of 120 pairs of places."""
     rng, n, m = np.random.default_rng([number, 302]), 40, 5
     alone = rng.normal(size=(n, m))
     every = np.column_stack(np.triu_indices(n, 1))

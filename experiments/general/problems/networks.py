@@ -73,7 +73,7 @@ LAYERS = _layer_settings()
 def layers(number: int) -> Instance:
     """A network of 3 to 7 layers: types and widths, optimiser with momentum, learning rate."""
     rng = np.random.default_rng([number, 53])
-    # What makes a network good, drawn by a seed: by type, in the first layer and in the last.
+    # Effects of a network's choices, drawn from a seed: by type, in the first layer and in the last.
     start = np.array([0.5, -0.2, -0.3, 0.1]) + 0.3 * rng.normal(size=4)
     end = np.array([-0.4, 0.6, 0.1, -0.1]) + 0.3 * rng.normal(size=4)
     follows = 0.4 * rng.normal(size=(4, 4)) - 0.4 * np.eye(4)  # the type after a type
@@ -131,7 +131,7 @@ def network(score: Score) -> Sequential:
 
 
 def _read(state: State) -> tuple[dict[str, Any], bool]:
-    """What the answers say, and whether a layer waits for its width."""
+    """The settings in the answers, and whether a layer waits for its width."""
     made: dict[str, Any] = {}
     layer, waiting, answers = 0, False, iter(state)
     for answer in answers:

@@ -1,4 +1,4 @@
-"""In which order: weighted tardiness, a round trip, a quadratic assignment, a flow shop, a job shop."""
+"""Orders: weighted tardiness, a round trip, a quadratic assignment, a flow shop, a job shop."""
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from experiments.general.spaces import Order, Repeated, who_comes_first
 def tardiness(number: int) -> Instance:
     """15 jobs on one machine: the total weighted tardiness, negative.
 
-    Drawn as by Potts and Van Wassenhove (1985), with tardiness factor and range of due dates 0.6.
+    Drawn as in Potts and Van Wassenhove (1985), with tardiness factor and range of due dates 0.6.
     """
     rng = np.random.default_rng([number, 20])
     times, weights = rng.integers(1, 101, size=15), rng.integers(1, 11, size=15)
@@ -57,7 +57,7 @@ def placed(flow: FloatArray | IntArray, distance: FloatArray) -> Instance:
 
 
 def flow_shop(number: int) -> Instance:
-    """12 jobs through five machines, in the same order on each: the time when all are done, negative."""
+    """12 jobs through five machines, in the same order on each: the makespan, negative."""
     jobs, machines = 12, 5
     times = np.random.default_rng([number, 23]).integers(1, 100, size=(jobs, machines))
 
@@ -74,9 +74,9 @@ def flow_shop(number: int) -> Instance:
 
 
 def job_shop(number: int) -> Instance:
-    """Six jobs, each through six machines in its own order: the time when all are done, negative.
+    """Six jobs, each through six machines in its own order: the makespan, negative.
 
-    A point says which job's next operation is started next, so that every job occurs six times.
+    A point lists the jobs whose next operation starts, so every job occurs six times.
     """
     rng = np.random.default_rng([number, 24])
     times = rng.integers(1, 100, size=(6, 6))

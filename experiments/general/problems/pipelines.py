@@ -28,7 +28,7 @@ PIPELINE = {
     "rate": Setting(range(5), ("model", ("boosting",))),
     "rounds": Setting(range(5), ("model", ("boosting",))),
 }
-"""The choices of a pipeline; numbers are on a scale, on which neighbouring options score alike."""
+"""The choices of a pipeline; numbers are on a scale where neighbouring options have similar scores."""
 PIPELINE_PAIRS = (
     ("scaler", "model"),
     ("selector", "model"),
@@ -100,7 +100,7 @@ def _conditional(
 
 
 def _effects(options: Sequence[Hashable], rng: np.random.Generator) -> FloatArray:
-    """What each option adds, numbers about as much as their neighbours; at last that of a missing choice."""
+    """Effect of each option, similar for neighbouring numbers; the last is that of a missing choice."""
     if not isinstance(options, range):
         return np.append(rng.normal(size=len(options)), 0.0)
     scale = np.linspace(0.0, 1.0, len(options))
@@ -110,7 +110,7 @@ def _effects(options: Sequence[Hashable], rng: np.random.Generator) -> FloatArra
 def cell(number: int) -> Instance:
     """The cell of an architecture: one of five operations on each of the six edges between four nodes.
 
-    As in NAS-Bench-201 the first operation cuts the edge. A node saturates: it takes tanh of what comes in.
+    As in NAS-Bench-201, the first operation cuts the edge. A node saturates: it is tanh of its inputs.
     """
     rng = np.random.default_rng([number, 52])
     edges = ((0, 1), (0, 2), (1, 2), (0, 3), (1, 3), (2, 3))

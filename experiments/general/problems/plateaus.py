@@ -1,4 +1,4 @@
-"""Scores that move only when several places are right, and problems of hundreds of places."""
+"""Scores that change only if several places are right, and problems with hundreds of places."""
 
 import numpy as np
 
@@ -42,7 +42,7 @@ def leading(number: int) -> Instance:
     """LeadingOnes with epistasis, as in the suite PBO of IOHprofiler: 32 signs in blocks of four.
 
     A sign becomes the parity of the three others of its block; then the ones before the first zero count.
-    So nearly all changes of a block change nothing, and what helps changes several signs.
+    So nearly all changes of a block have no effect, and improvements change several signs.
     """
 
     def scores(points: IntArray) -> FloatArray:
@@ -66,7 +66,7 @@ _SWITCHES, _CHECKS = 200, 100
 
 
 def switches(number: int) -> Instance:
-    """200 switches: each adds something by itself, and together with two others on a hidden ring."""
+    """200 switches with effects of each, and of each together with two others on a hidden ring."""
     rng = np.random.default_rng([number, 62])
     order, places = rng.permutation(_SWITCHES), np.arange(_SWITCHES)
     tables = rng.normal(size=(_SWITCHES, 2, 1, 1)) + 0.7 * rng.normal(size=(_SWITCHES, 2, 2, 2))
@@ -104,9 +104,9 @@ def _best_ring(tables: FloatArray) -> list[int]:
 
 
 def checks(number: int) -> Instance:
-    """100 checks one after the other until one fails: the expected cost, negative.
+    """100 checks in sequence until one fails: the expected cost, negative.
 
-    The best order is by cost per risk: exchanging two neighbours that are not in this order never costs more.
+    The best order is by cost per risk: exchanging two neighbours that violate it never increases the cost.
     """
     rng = np.random.default_rng([number, 63])
     costs, risks = rng.gamma(2.0, 5.0, size=_CHECKS), rng.beta(1.0, 40.0, size=_CHECKS)

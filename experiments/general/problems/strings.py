@@ -1,4 +1,4 @@
-"""Which letter at which place: NK landscapes, low autocorrelation, motifs, folding."""
+"""Strings: NK landscapes, low autocorrelation, motifs, folding."""
 
 import numpy as np
 
@@ -11,7 +11,7 @@ _LABS = "00011100011111110001000110010001001010100100100101"
 
 
 def landscape(number: int) -> Instance:
-    """An NK landscape (Kauffman): 12 places, 4 letters; a place counts together with the next two."""
+    """An NK landscape (Kauffman): 12 places, 4 letters; a place interacts with the next two."""
     tables = np.random.default_rng([number, 30]).random((12, 4, 4, 4))
     places = np.arange(12)
 
@@ -28,7 +28,7 @@ def autocorrelation(number: int) -> Instance:
 
 
 def merit_factor(length: int) -> Instance:
-    """Some signs with low autocorrelation: Golay's merit factor."""
+    """Signs with low autocorrelation: Golay's merit factor."""
 
     def scores(points: IntArray) -> FloatArray:
         signs = 2.0 * points - 1.0
@@ -41,7 +41,7 @@ def merit_factor(length: int) -> Instance:
 
 
 def motifs(number: int) -> Instance:
-    """Three motifs of five letters with a gap, anywhere in a word of 20: mean squared share that fits.
+    """Three motifs of five letters with a gap, anywhere in a word of 20: mean squared share of matches.
 
     There is room for all three side by side, so the best word scores 1.
     """

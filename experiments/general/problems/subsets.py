@@ -1,4 +1,4 @@
-"""Which items to take: cover, regression, portfolio and knapsack."""
+"""Subsets: cover, regression, portfolio and knapsack."""
 
 import numpy as np
 
@@ -22,7 +22,7 @@ def cover(number: int) -> Instance:
 
 
 def regression(number: int) -> Instance:
-    """6 of 30 correlated features: R² of a least-squares fit on rows that it has not seen."""
+    """6 of 30 correlated features: R² of a least-squares fit on held-out rows."""
     rng = np.random.default_rng([number, 11])
     factors = rng.normal(size=(160, 8))
     features = factors @ rng.normal(size=(8, 30)) + 1.5 * rng.normal(size=(160, 30))
@@ -47,7 +47,7 @@ def regression(number: int) -> Instance:
 
 
 def portfolio(number: int) -> Instance:
-    """10 of 40 assets in equal parts: mean return, less a price for its variance."""
+    """10 of 40 assets in equal parts: mean return less a price for its variance."""
     rng = np.random.default_rng([number, 12])
     loadings = rng.normal(size=(40, 4)) * [1.0, 0.6, 0.4, 0.3]
     covariance = loadings @ loadings.T + np.diag(rng.uniform(0.2, 1.0, size=40))
@@ -61,7 +61,7 @@ def portfolio(number: int) -> Instance:
 
 
 def knapsack(number: int) -> Instance:
-    """Any of 20 items: their value, less ten for every unit of weight above the capacity."""
+    """Any of 20 items: their value less ten for every unit of weight above the capacity."""
     rng = np.random.default_rng([number, 13])
     weights = rng.integers(5, 40, size=20).astype(np.float64)
     values = weights + rng.uniform(0.0, 20.0, size=20)

@@ -16,7 +16,7 @@ def grown(array: NDArray[Any], *shape: int, fill: float = 0) -> NDArray[Any]:
         return array
     sizes = zip(array.shape, shape, strict=True)
     needed = [have if have >= need else max(need, 2 * have) for have, need in sizes]
-    # Pages of zeros cost nothing until they are used.
+    # Pages of zeros are free until they are used.
     larger = np.full(needed, fill, dtype=array.dtype) if fill else np.zeros(needed, dtype=array.dtype)
     larger[tuple(map(slice, array.shape))] = array
     return larger

@@ -32,7 +32,7 @@ def is_count(value: Any) -> bool:
 
 
 def is_budget(value: Any) -> bool:
-    """Whether ``value`` is a number of evaluations that a search can be given."""
+    """Whether ``value`` is a positive whole number, such as a budget."""
     return is_whole(value) and bool(value >= 1)
 
 
@@ -42,7 +42,7 @@ def is_positive(value: Any) -> bool:
 
 
 def check(holds: bool, name: str, what: str, value: Any) -> None:
-    """Raise unless it holds that the argument ``name`` is ``what`` it must be."""
+    """Raise unless the condition ``holds``: the argument ``name`` must be ``what``."""
     if not holds:
         raise ValueError(f"{name} must be {what}, got {shown(value)}")
 

@@ -1,6 +1,6 @@
 """The decorator for all compiled functions of this package.
 
-Numba is imported at the first call of one of them: the import takes longer than that of all else together.
+Numba is imported at the first call of one of them, because its import takes longer than all others together.
 """
 
 import logging
@@ -30,13 +30,13 @@ class Compiled:
         return self.dispatcher(*arguments)
 
     def __getattr__(self, name: str) -> Any:
-        if name == "dispatcher":  # only once: it is found without this method then
+        if name == "dispatcher":  # only once: afterwards it is found without this method
             from numba import njit
 
             try:
                 self.dispatcher = njit(cache=True)(self.__wrapped__)
-            except RuntimeError as error:  # no folder can be written to: neither the package's nor at home
-                logger.info("%s; set NUMBA_CACHE_DIR to a folder that can be written to", error)
+            except RuntimeError as error:  # neither the package's nor the home folder is writable
+                logger.info("%s; set NUMBA_CACHE_DIR to a writable folder", error)
                 self.dispatcher = njit(self.__wrapped__)
             vars(sys.modules[self.__module__])[self.__name__] = self.dispatcher  # without this detour
             return self.dispatcher

@@ -1,4 +1,4 @@
-"""When a run must end, for the parts of a search that may take long."""
+"""The deadline of a run, for the parts of a search that may take long."""
 
 import math
 import time
@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 
 class OutOfTime(Exception):
-    """The time of a run is over while the search decides; no reported reward is lost."""
+    """The time of a run is up while the search decides; no reported reward is lost."""
 
 
 class Deadline:
@@ -18,7 +18,7 @@ class Deadline:
 
     @contextmanager
     def until(self, at: float = math.inf) -> Iterator[None]:
-        """Within this context, the time is over at ``at`` by ``time.perf_counter()``; never by default."""
+        """Within this context, the time is up at ``at`` by ``time.perf_counter()``; never by default."""
         before, self._at = self._at, at
         try:
             yield
@@ -26,10 +26,10 @@ class Deadline:
             self._at = before
 
     def passed(self) -> bool:
-        """Whether the time is over."""
+        """Whether the time is up."""
         return self._at < math.inf and time.perf_counter() >= self._at
 
     def check(self) -> None:
-        """Raise :class:`OutOfTime` if the time is over."""
+        """Raise :class:`OutOfTime` if the time is up."""
         if self._at < math.inf and self.passed():
             raise OutOfTime

@@ -6,7 +6,7 @@ from typing import Final
 
 OF_OTHERS: Final = {
     **dict.fromkeys(("n_trials", "n_iter", "n_calls", "max_evals", "max_iter"), "it is called budget here"),
-    **dict.fromkeys(("random_state", "rng"), "it is called seed here, and is given to the search"),
+    **dict.fromkeys(("random_state", "rng"), "it is called seed here, and is passed to the search"),
     **dict.fromkeys(("direction", "mode", "maximize", "minimize"), "call ds.maximize or ds.minimize"),
     "verbose": "ds.search, ds.maximize and ds.minimize have progress=True",
     **dict.fromkeys(("n_workers", "workers", "jobs"), "it is called n_jobs here"),
@@ -15,14 +15,14 @@ OF_OTHERS: Final = {
     "x0": "leaves to evaluate first are called start here, leaves with their rewards known",
 }
 """The names of other libraries' keywords here."""
-# Shorter texts are part of too many names to tell which one was meant.
+# Shorter texts are part of too many names to identify the right one.
 _SHORTEST = 3
 
 
 def did_you_mean(name: str, known: Iterable[str], otherwise: str = "") -> str:
     """The question whether the closest of the known names was meant; ``otherwise`` if none is close.
 
-    Names that begin with the given one, or contain it, in whatever case, come before similar ones.
+    Names that begin with the given one, or contain it, come before similar ones; case is ignored.
 
     >>> did_you_mean("colours", ["size", "colour"])
     "did you mean 'colour'?"

@@ -1,6 +1,6 @@
 """Functions of SciPy's linear algebra, BLAS and LAPACK by name, imported at the first use.
 
-The import takes longer than half of dagsearch's own, and a search without a model does not need it.
+The import takes more than half as long as dagsearch's own, and a search without a model does not need it.
 """
 
 from typing import Any

@@ -1,4 +1,4 @@
-"""Values in types that JSON has, and back, without anything executable."""
+"""Values as JSON types, and back, without anything executable."""
 
 from collections.abc import Set
 from typing import Any
@@ -9,7 +9,7 @@ _TUPLE, _SET = "tuple", "set"
 
 
 def to_json(value: Any) -> Any:
-    """A value made of numbers, text, tuples and frozensets, in types that JSON has."""
+    """A value made of numbers, text, tuples and frozensets, as JSON types."""
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     if isinstance(value, np.generic):
@@ -19,7 +19,7 @@ def to_json(value: Any) -> Any:
         return {_TUPLE: [to_json(part) for part in value]}
     if isinstance(value, Set):
         parts = [to_json(part) for part in value]
-        comparable = all(isinstance(part, int) for part in parts)  # others cannot be relied on to compare
+        comparable = all(isinstance(part, int) for part in parts)  # others may not be comparable
         return {_SET: sorted(parts, key=None if comparable else repr)}
     raise TypeError(f"{value!r} of type {type(value).__name__} cannot be written as JSON")
 

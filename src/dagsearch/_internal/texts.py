@@ -1,13 +1,13 @@
-"""Texts of users, shortened so that they can be stored and shown."""
+"""Users' texts, shortened for storage and messages."""
 
 from typing import Any
 
-# Characters of each end of a long text that are kept: if it is stored, and if it is part of a message.
+# Characters that remain at each end of a long text: in storage, and in a message.
 _STORED, _SHOWN = 2048, 64
 
 
 def shortened(text: str, kept: int = _STORED) -> str:
-    """The text; of a long one ``kept`` characters of both ends, and how much is left out between them."""
+    """The text; if it is long, ``kept`` characters of both ends and the number of characters omitted."""
     left_out = len(text) - 2 * kept
     if left_out <= 0:
         return text

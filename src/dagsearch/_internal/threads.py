@@ -10,18 +10,18 @@ from threadpoolctl import ThreadpoolController
 
 @cache
 def libraries() -> list[Any]:
-    """BLAS libraries in this process. They are cached because threadpoolctl would search again each time."""
-    import scipy.linalg  # noqa: F401  (loads its own BLAS, which must be loaded to be found)
+    """BLAS libraries in this process, cached because threadpoolctl would search again each time."""
+    import scipy.linalg  # noqa: F401  (loads its own BLAS, which is found only then)
 
     found = ThreadpoolController().lib_controllers
     return [library for library in found if library.user_api == "blas"]
 
 
 def set_threads(library: Any, threads: int) -> None:
-    """Set the number of threads of a library, whichever thread has set it before.
+    """Set the number of threads of a library, regardless of which thread has set it before.
 
-    From version 3.7 on, threadpoolctl lets only the first thread that sets the number of OpenBLAS set it
-    again, until that thread gives this right up: for all others, limits would silently do nothing.
+    From version 3.7 on, threadpoolctl lets only the first thread that sets OpenBLAS's number set it again,
+    until that thread gives up this right: for all others, limits would silently do nothing.
     """
     release = getattr(library, "clear_controlling_thread", None)
     if release is not None:
@@ -58,8 +58,8 @@ class _OneThread(ContextDecorator):
 one_thread = _OneThread()
 """Within this context, entered by any number of threads, NumPy and SciPy use one BLAS thread.
 
-A step multiplies many small matrices. More threads mostly wait for each other: where searches share the
-cores, they take 20 times as long. They would also add numbers in another order, so that the same seed would
-give another run on another machine. The first to enter sets the limit, the last to leave lifts it, so that a
+A step multiplies many small matrices. More threads mostly wait for each other: if searches share the cores,
+they take 20 times as long. They would also add numbers in another order, so that the same seed would give a
+different run on another machine. The first to enter sets the limit, the last to leave lifts it, so that a
 user's reward has all threads.
 """

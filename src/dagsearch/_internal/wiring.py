@@ -1,7 +1,7 @@
 """Functions that a search and its result offer but do not import: running, recording and reporting.
 
-``dagsearch.__init__``, which knows all rooms, sets these functions when the package is imported, so that the
-centre imports nothing that is built around it.
+``dagsearch.__init__``, which knows all rooms, sets these functions at import, so that the core imports
+nothing built around it.
 """
 
 from types import SimpleNamespace

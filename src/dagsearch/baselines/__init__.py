@@ -42,7 +42,7 @@ __all__ = [
 def ucd(problem: Problem, *, c: float = 2.0**0.5, standardize: int = 0, seed: Seed = None) -> Search:
     """UCT on the DAG (Saffidine, Cazenave and Méhat 2012), in the simple form that the paper uses.
 
-    A reward counts for the nodes that its descent passed. Statistics are kept per node, not per edge (see
+    A reward counts for the nodes on its descent. Statistics belong to nodes, not to edges (see
     :class:`Averages`).
 
     Parameters
@@ -50,8 +50,8 @@ def ucd(problem: Problem, *, c: float = 2.0**0.5, standardize: int = 0, seed: Se
     problem : Problem
         What to search.
     c : float
-        Exploration constant of :class:`UCB1`. With 0 every child of a visited node is tried once, and then
-        the child with the best mean is taken.
+        Exploration constant of :class:`UCB1`. With 0, every child of a visited node is tried once, and then
+        the child with the best mean is chosen.
     standardize, seed
         See :class:`dagsearch.Search`.
     """
@@ -88,7 +88,7 @@ def uct_rave(
     items, added = space.items, space.added_items
     if items is None or added is None:
         raise ProblemError(
-            f"UCT-RAVE needs a problem with the methods items(state) and added_items(state, actions), which "
+            f"UCT-RAVE needs a problem with items(state) and added_items(state, actions), which "
             f"{type(problem).__name__} does not have; dagsearch.problems.Subsets does"
         )
     averages = RaveAverages(items)
@@ -113,7 +113,7 @@ def grave(
         Constants of :class:`Grave`; by default those of the publication. With ``ref=0`` every node uses its
         own statistics: RAVE (Gelly and Silver 2007).
     look_ahead : bool
-        Whether moves that end the game are recognised before they are tried, as by
+        Whether moves that end the game are recognised before they are tried, as in
         :class:`dagsearch.players.SearchPlayer`; the publication does not do this.
     seed
         See :class:`dagsearch.Search`.
@@ -135,8 +135,8 @@ def grave(
 def probabilistic_tree(problem: Problem, *, c: float, seed: Seed = None, **settings: Any) -> Search:
     """Probabilistic tree search (Hennig, Stern and Graepel 2010).
 
-    The paper's method on the tree, where the covariance is that of a Brownian walk along every path
-    (:class:`SharedPath`). A reward takes O(n²) for n leaves, and every node that is read O(n²) more.
+    The paper's method on the tree, with the covariance of a Brownian walk along every path
+    (:class:`SharedPath`). With n leaves, a reward takes O(n²), and so does every node that is read.
 
     Parameters
     ----------

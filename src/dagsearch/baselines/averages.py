@@ -19,7 +19,7 @@ from dagsearch.values.explored import Explored
 
 
 class NoScores(Scores):
-    """Numbers nodes and believes nothing about them: mean and variance are 0 everywhere."""
+    """A null model: mean and variance are 0 everywhere."""
 
     def __init__(self) -> None:
         self._zeros = np.zeros(0)
@@ -43,8 +43,8 @@ class NoScores(Scores):
 class Averages(Backup):
     """v of a node: the mean of the rewards of all descents through it.
 
-    Statistics belong to nodes, not to edges: a node that is reached from several parents has one mean and
-    one count for all of them.
+    Statistics belong to nodes, not to edges: a node with several parents has one mean and one count for all
+    of them.
     """
 
     def __init__(self) -> None:
@@ -73,7 +73,7 @@ class Averages(Backup):
             graph.v_var[nodes] = self._squares[nodes] / self.count[nodes] ** 2
 
     def back_up(self, explored: Explored) -> None:
-        """Do nothing: rewards have changed the values already."""
+        """Do nothing: rewards have already changed the values."""
 
     def reserve(self, nodes: int) -> None:
         """Make room for this number of nodes; the last entry stays 0, for options that are not in the DAG."""
@@ -97,15 +97,15 @@ class UCB1(Configured, Policy):
 
     ``n`` counts the rewards of the node that decides, ``n_i`` those of the option. Hence:
 
-    - options without a reward come first, in random order, and so do options that were not entered from
-      this node yet, whatever they earned from other parents;
-    - a leaf that has its reward gets no bonus: there is nothing left to learn about it;
-    - at a MIN node the smallest ``μ_i − c sqrt(ln(n) / n_i)`` is taken.
+    - options without a reward come first, in random order, and so do options that were not yet entered from
+      this node, regardless of their rewards from other parents;
+    - a leaf with a known reward gets no bonus: there is nothing left to learn about it;
+    - a MIN node chooses the smallest ``μ_i − c sqrt(ln(n) / n_i)``.
 
     Parameters
     ----------
     averages : Averages
-        The back-up of the search, which keeps the statistics.
+        The back-up of the search, which has the statistics.
     c : float
         Exploration constant.
     """

@@ -4,13 +4,13 @@
 paper       code                   meaning
 ==========  =====================  ====================================================================
 p_m, w_m    own                    number and sum of the rewards of descents that made move m at a node
-pa_m, wa_m  later                  the same for all games through a node in which m was made later on
+pa_m, wa_m  later                  the same for all games through a node in which m was made later
 tref        reference              the last node of the descent so far with more than ``ref`` rewards
 β_m         beta                   pa_m / (pa_m + p_m + bias · pa_m · p_m)
 ==========  =====================  ====================================================================
 
-A move is rated (1 − β_m) w_m/p_m + β_m wa_m/pa_m, where w_m and p_m are those of the deciding node, and wa_m
-and pa_m those of tref. A move that no game through tref contains comes first. There is no further bonus.
+A move is rated (1 − β_m) w_m/p_m + β_m wa_m/pa_m, where w_m and p_m belong to the deciding node, and wa_m and
+pa_m to tref. A move that occurs in no game through tref comes first. There is no further bonus.
 Moves are distinguished by who made them. The explored DAG is the transposition table.
 """
 
@@ -52,10 +52,10 @@ class MoveAverages(Averages):
         self.own = np.zeros((2, 64, 64))
         """Number and sum of the rewards of descents that made a move at a node, by node and move."""
         self.later = np.zeros((2, 64, 64))
-        """The same of games through a node in which the move was made there or later."""
+        """The same for games through a node in which the move was made there or later."""
 
     def numbers(self, explored: Explored, node: int) -> IntArray:
-        """The numbers of the moves at a node, by action; there is room for their statistics."""
+        """The numbers of the moves at a node, by action; makes room for their statistics."""
         if node not in self._numbers:
             self._numbers[node] = self._move_numbers(explored.graph.states[node])
             self._reserve_moves(node, self._numbers[node])
@@ -72,7 +72,7 @@ class MoveAverages(Averages):
             if not episode.path:
                 continue
             path, counted = episode.path, np.array([1.0, episode.reward])
-            # The states of nodes know one way to them; this game may have come by another.
+            # A node's state knows one path to it; this game may have taken another.
             made = [self._made(explored, node, child) for node, child in pairwise(path)]
             before = len(self._moves(explored.graph.states[path[-1]]))
             moves = np.array([*made, *self._moves(episode.state)[before:]], dtype=np.int64)
@@ -91,15 +91,14 @@ class MoveAverages(Averages):
 
 
 class Grave(Configured, Policy):
-    """The rule of GRAVE, see the head of the module; with ``ref`` 0 it is RAVE.
+    """The rule of GRAVE, see the module's docstring; with ``ref`` 0 it is RAVE.
 
     Parameters
     ----------
     averages : MoveAverages
-        Keeps the statistics.
+        Has the statistics.
     ref : float
-        Number of rewards that a node must exceed for its own statistics of moves to be used; with 0 they
-        always are.
+        A node's own statistics of moves are used if it has more rewards than this; with 0, always.
     bias : float
         The larger, the sooner a move's own mean prevails.
     """

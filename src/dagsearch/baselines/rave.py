@@ -14,9 +14,9 @@ Averages belong to sets of items, so a child's rewards count whichever parent le
 
     (1−α) μ_j + α ((1−β) l-RAVE + β g-RAVE) + sqrt(c_1 ln(n_i)/n_j · min(1/4, σ_j² + sqrt(2 ln(n_i)/n_j))).
 
-The paper does not say what to do while there are no rewards. Here a child that was never visited has n_j = 1
-in the last term (otherwise all of 784 children would be visited before any is visited twice), and the g-RAVE
-of an item that no observed leaf contains is the mean of all rewards.
+The paper leaves open what to do without rewards. Here an unvisited child has n_j = 1 in the last term
+(otherwise all 784 children would be visited before any is visited twice), and the g-RAVE of an item that no
+observed leaf contains is the mean of all rewards.
 """
 
 import math
@@ -90,7 +90,7 @@ class Rave(Configured, Policy):
     Parameters
     ----------
     averages : RaveAverages
-        The back-up of the search, which keeps the statistics.
+        The back-up of the search, which has the statistics.
     added_items : callable
         ``added_items(state, actions)``, see :class:`dagsearch.Problem`.
     c1, c2, c3 : float

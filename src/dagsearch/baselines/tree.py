@@ -21,7 +21,7 @@ _NOT_OF_TREES = {"coding", "covariance", "leaf", "path_to"}
 """Optional members that describe states without their path."""
 
 
-@dataclass(slots=True, unsafe_hash=True)  # not frozen: a frozen one takes three times as long to make
+@dataclass(slots=True, unsafe_hash=True)  # not frozen: creating a frozen one takes three times as long
 class TreeState:
     """A state together with the path to it; equal only if the paths are."""
 
@@ -35,7 +35,7 @@ def as_tree(problem: Problem) -> Problem:
     """The same problem with states that carry their path, so that no two paths meet.
 
     States are then :class:`TreeState`. The problem's optional members that describe single states (players,
-    items, its depth, …) stay. A covariance must be passed to the search; it is called with tree states.
+    items, depth, …) remain. A covariance must be passed to the search; it is called with tree states.
 
     Examples
     --------
@@ -84,7 +84,7 @@ class _Tree:
         return state
 
     def __getattr__(self, name: str) -> Any:
-        """The problem's optional members, where it has them."""
+        """The problem's optional members."""
         if name in ("problem", "_space"):  # not set yet while unpickling
             raise AttributeError(name)
         if name == "items" and self._space.items is None:
@@ -122,7 +122,7 @@ class SharedPath(Configured, Covariance):
         self._numbers: dict[Action, int] = {}
 
     def represent(self, states: Sequence[TreeState]) -> Rows:
-        """The actions as numbers from 1 on, in the order of the path; 0 where it has ended."""
+        """The actions as numbers from 1 on, in the order of the path; 0 after its end."""
         rows = np.zeros((len(states), max((len(state.path) for state in states), default=0)), dtype=np.int64)
         for row, state in zip(rows, states, strict=True):
             for place, action in enumerate(state.path):

@@ -1,4 +1,4 @@
-"""What several commands share: arguments, their types, and safe text for a terminal."""
+"""Shared by several commands: arguments, their types, and safe text for a terminal."""
 
 import argparse
 import os
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from dagsearch.storage.database import Database, Header
 
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
-"""What ``ArgumentParser.add_subparsers`` returns: a command adds its parser there."""
+"""The result of ``ArgumentParser.add_subparsers``, to which a command adds its parser."""
 
 
 def add_run(parser: argparse.ArgumentParser, several: bool = False) -> None:
@@ -36,7 +36,7 @@ def add_seed(parser: argparse.ArgumentParser) -> None:
 
 @contextmanager
 def opened_run(options: argparse.Namespace) -> "Iterator[tuple[Database, Header]]":
-    """The run that the options name, to be read; raises ``StorageError`` if there is no such run."""
+    """The run that the options name, for reading; raises ``StorageError`` if it does not exist."""
     from dagsearch.storage.database import database_of
 
     with closing(database_of(options.storage)) as database:
@@ -51,18 +51,18 @@ def positive(text: str) -> int:
 
 
 def printable(text: str) -> str:
-    """The text, with every character escaped that could move the cursor or control the terminal otherwise."""
+    """The text with every character escaped that could move the cursor or otherwise control the terminal."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def imported(option: str, path: str) -> Any:
-    """The object at ``package.module:name`` or ``package.module.name``, which an option names.
+    """The object at ``package.module:name`` or ``package.module.name``, the value of an option.
 
-    A module of the current folder is found if no installed module has its name.
+    A module in the current folder is found if no installed module has its name.
     """
     here = os.getcwd()
     if here not in sys.path:
-        sys.path.append(here)  # it stays: worker processes import the module, too
+        sys.path.append(here)  # permanently: worker processes import the module, too
     try:
         return pkgutil.resolve_name(path)
     except Exception as error:  # a user's script may fail in any way

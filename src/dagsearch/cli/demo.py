@@ -17,8 +17,8 @@ def add_parser(commands: Commands) -> None:
         help="choose the 10 of 64 pixels that best distinguish handwritten digits",
         description=(
             "Choose the 10 of the 64 pixels of scikit-learn's digits from which linear discriminant "
-            "analysis recognises the digits best, and compare them with the best of the same number of "
-            "random subsets. Takes less than a minute."
+            "analysis best recognises the digits, and compare them with random search with the same "
+            "budget. Takes less than a minute."
         ),
     )
     demo.add_argument(
@@ -38,7 +38,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def table(problem: DigitsPixels, result: Result, random: Result) -> str:
-    """The search compared with random search and with all pixels, as text."""
+    """A comparison of the search with random search and with all pixels, as text."""
     rows = [
         ("dagsearch", len(result.history), problem.k, result.best_reward),
         ("random search", len(random.history), problem.k, random.best_reward),

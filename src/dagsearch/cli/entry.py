@@ -1,8 +1,8 @@
 """``dagsearch COMMAND``: reads the arguments and runs one command.
 
 A command is a module with a function ``add_parser(commands)``. It adds the command's parser, with a default
-``run``; ``run(options)`` raises an error for bad input, and may return an exit code. All of these modules are
-imported for ``--help``, so slow imports belong inside ``run``.
+``run``; ``run(options)`` raises an error for bad input, and may return an exit code. ``--help`` imports
+all of these modules, so slow imports belong inside ``run``.
 """
 
 import argparse
@@ -11,12 +11,12 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from dagsearch import __version__
-from dagsearch.cli import demo, example, export, page, resume, select, show
+from dagsearch.cli import demo, example, export, pages, resume, select, show
 from dagsearch.cli.common import printable
 from dagsearch.errors import DagSearchError
 from dagsearch.report.progress import flush
 
-# Packages of each command that needs more than the library does.
+# Extra packages of each command that needs more than the library.
 _EXTRAS = {"demo": "sklearn", "example": "select", "select": "select", "watch": "watch"}
 
 
@@ -29,9 +29,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(end="", flush=True)
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
-        code = 130  # the shell's code for a process that Ctrl-C ended
-    except BrokenPipeError:  # the reader, such as head, has had enough
-        code = 141  # the shell's code for a process that wrote to a closed pipe
+        code = 130  # the shell's code after Ctrl-C
+    except BrokenPipeError:  # the reader, such as head, has closed the pipe
+        code = 141  # the shell's code after writing to a closed pipe
     except (DagSearchError, ImportError, ValueError, OSError, OverflowError) as error:
         text = str(error)
         if isinstance(error, ModuleNotFoundError) and error.name and options.command in _EXTRAS:
@@ -53,6 +53,6 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"dagsearch {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command", required=True)
-    for command in (demo, example, select, show, page, resume, export):
+    for command in (demo, example, select, show, pages, resume, export):
         command.add_parser(commands)
     return parser

@@ -35,13 +35,13 @@ def run(options: argparse.Namespace) -> None:
     """Write the table."""
     file = options.file or Path(f"{options.name}.csv")
     table = TABLES[options.name]()
-    table.to_csv(file, index=False, mode="x")  # a table that is there is not lost
+    table.to_csv(file, index=False, mode="x")  # never overwrite a table
     print(f"wrote {file}: {len(table)} rows, {len(table.columns)} columns")
 
 
 def cancer() -> "pandas.DataFrame":
     """Wisconsin's measurements of breast cells."""
-    import pandas  # if it is missing, the error names what to install
+    import pandas  # if it is missing, the error names the package to install
     from sklearn.datasets import load_breast_cancer
 
     data = load_breast_cancer(as_frame=True)
@@ -88,4 +88,4 @@ def shop() -> "pandas.DataFrame":
 
 
 TABLES: "dict[str, Callable[[], pandas.DataFrame]]" = {"cancer": cancer, "shop": shop}
-"""What the command can write, by name."""
+"""The sample tables, by name."""

@@ -20,12 +20,12 @@ def add_parser(commands: Commands) -> None:
     export.set_defaults(run=run)
     back = commands.add_parser(
         "import",
-        help="store a search that was exported",
-        description="Store the lines that 'dagsearch export' wrote as a new run, which can be resumed.",
+        help="store an exported search",
+        description="Store the output of 'dagsearch export' as a new run, which can be resumed.",
     )
-    back.add_argument("file", metavar="FILE", type=Path, help="file that was exported")
+    back.add_argument("file", metavar="FILE", type=Path, help="exported file")
     back.add_argument("storage", metavar="STORAGE", help="file, or postgresql://…")
-    back.add_argument("--name", help="name of the new run (default: as before)")
+    back.add_argument("--name", help="name of the new run (default: the exported name)")
     back.set_defaults(run=run_import)
 
 

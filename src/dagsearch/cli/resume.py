@@ -32,8 +32,8 @@ def add_parser(commands: Commands) -> None:
         metavar="MODULE:NAME",
         help=(
             "import path of the problem, of a class or function without arguments that makes it, or of the "
-            "function that ds.maximize or ds.minimize was given. The module is imported: a script should "
-            "call ds.maximize under if __name__ == '__main__'"
+            "function passed to ds.maximize or ds.minimize. The module is imported: a script should call "
+            "ds.maximize under if __name__ == '__main__'"
         ),
     )
     resume.add_argument(
@@ -46,20 +46,20 @@ def add_parser(commands: Commands) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Continue until the run has ``--budget`` evaluations, by default as many as it states."""
+    """Continue until the run has ``--budget`` evaluations, by default the stored budget."""
     with opened_run(options) as (database, header):
         record = Record.of(database, header)
     if record.selection:
-        raise StorageError("a selection is continued by the command or script that began it: run it again")
+        raise StorageError("to continue a selection, run the command or script that began it again")
     budget = record.budget if options.budget is None else options.budget
     if budget is None:
-        raise StorageError(f"{options.storage} does not state its budget: give --budget")
+        raise StorageError(f"{options.storage} does not contain its budget: pass --budget")
     problem = _problem(options.problem)
     problem = minimized(problem) if record.minimized else problem
     kind: Any = StepSearch if has_costly_steps(problem) else Search
     search: Search = kind.resume(options.storage, problem, name=options.name)
     try:
-        total = budget + search.data.known  # known rewards cost nothing
+        total = budget + search.data.known  # known rewards are free
         for _ in until(search, total, execution=Execution(n_jobs=options.jobs)):
             pass
         result = turned(search.result()) if record.minimized else search.result()
@@ -70,9 +70,9 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _problem(path: str) -> Any:
-    """The problem at ``module:name``, or what a class or function there returns without arguments.
+    """The problem at ``module:name``, or made by the class or function there without arguments.
 
-    A function that needs an argument is the one that ``ds.maximize`` or ``ds.minimize`` was given.
+    A function with an argument is one that was passed to ``ds.maximize`` or ``ds.minimize``.
     """
     found = imported("--problem", path)
     if inspect.isfunction(found) and any(

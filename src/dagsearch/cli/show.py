@@ -5,7 +5,7 @@ import time
 
 from dagsearch.cli.common import Commands, add_run, opened_run, printable
 
-# Numbers of evaluations shown, the latest ones, and of pending ones, the oldest.
+# Number of latest evaluations shown, and of oldest pending ones.
 _SHOWN, _PENDING = 5, 10
 
 
@@ -21,16 +21,16 @@ def add_parser(commands: Commands) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Print the head of a run's page; the run may be in progress."""
-    from dagsearch.report.parts import Shown, parts_of, text_of, worker_name
+    """Print the headline of a run's page; the run may be in progress."""
+    from dagsearch.report.leaves import Shown, elements_of, text_of, worker_name
     from dagsearch.report.view import headline
     from dagsearch.storage.log import at_work
     from dagsearch.storage.record import Record
 
     with opened_run(options) as (database, header):
         running, record = bool(at_work(database, header.name)), Record.of(database, header)
-    found = headline(record, [Shown(parts_of(one, record), *one[2:]) for one in record.told], running)
-    sign = -1.0 if record.minimized else 1.0  # what the user's function returned
+    found = headline(record, [Shown(elements_of(one, record), *one[2:]) for one in record.told], running)
+    sign = -1.0 if record.minimized else 1.0  # in the units of the user's function
     failures = [one.text.strip().partition("\n")[0] for one in record.failures[-1:]]
     lines = [
         f"{database.where}, run {header.name!r}: {record.problem} by {record.made_by}",

@@ -1,4 +1,4 @@
-"""Board games of OpenSpiel: as problems, and players that search them."""
+"""OpenSpiel's board games as problems, and players that search them."""
 
 from dagsearch.games.openspiel import OpenSpielGame, Position
 

@@ -16,7 +16,7 @@ from dagsearch.problem import MAX, MIN
 
 
 class Position:
-    """A position of a game: immutable, and equal to those from which the game continues in the same way."""
+    """A position of a game: immutable, and equal to positions from which the game continues alike."""
 
     def __init__(self, state: Any) -> None:
         self.state = state
@@ -24,9 +24,9 @@ class Position:
 
     @cached_property
     def key(self) -> Hashable:
-        """What identifies the position.
+        """The identity of the position.
 
-        The observation, or OpenSpiel's text where a game has no observation; the number of moves, which
+        The observation, or OpenSpiel's text if a game has no observation; the number of moves, which
         excludes cycles; the player to move; the legal moves; and the reward of a final position.
         """
         state, end = self.state, None if self.actions else self.state.returns()[0]
@@ -43,7 +43,7 @@ class Position:
 
     @property
     def history(self) -> tuple[int, ...]:
-        """The moves that led here; if there are several ways, those by which this object was made."""
+        """The moves that led here; if there are several paths, the one by which this object was made."""
         return tuple(self.state.history())
 
     def __eq__(self, other: object) -> bool:
@@ -81,7 +81,7 @@ def _observation_of(game: str) -> tuple[Any, NDArray[np.float32]]:
 
 
 def load_pyspiel() -> Any:
-    """The module ``pyspiel``, or an error that says how to install it."""
+    """The module ``pyspiel``, or an error that explains how to install it."""
     try:
         return importlib.import_module("pyspiel")
     except ModuleNotFoundError as error:
@@ -125,7 +125,7 @@ class OpenSpielGame:
         _check_kind(self.game)
         self._root = self.position(())
 
-    # What every problem has -----------------------------------------------------------------------
+    # Methods of every problem ---------------------------------------------------------------------
 
     def root(self) -> Position:
         """The position to search from."""
@@ -159,7 +159,7 @@ class OpenSpielGame:
         return Position(live), taken
 
     def moves(self, state: Position) -> tuple[int, ...]:
-        """The moves that led to a position, from the beginning of the game, with who made them.
+        """The moves that led to a position from the beginning of the game, with their players.
 
         Each is the player's number times the number of actions of the game, plus the action.
         """
@@ -167,7 +167,7 @@ class OpenSpielGame:
         return tuple([made.player * distinct + made.action for made in state.state.full_history()])
 
     def move_numbers(self, state: Position) -> IntArray:
-        """The legal moves as :meth:`moves` of the positions that they lead to has them."""
+        """The legal moves, numbered as in :meth:`moves`."""
         first = int(state.state.current_player() * self.game.num_distinct_actions())
         return np.array(state.actions, dtype=np.int64) + first
 
@@ -180,10 +180,10 @@ class OpenSpielGame:
         """Indices of the entries of OpenSpiel's observation that are not zero.
 
         Most observations mark the pieces on each cell, and empty cells. For others (counters, clocks, whole
-        histories), write your own covariance of ``state.state``.
+        histories), write your own covariance based on ``state.state``.
         """
         if (observed := _observed(state.state)) is None:
-            raise ProblemError(f"{self.game} has no observation: give the search a covariance of your own")
+            raise ProblemError(f"{self.game} has no observation: pass your own covariance to the search")
         return np.flatnonzero(observed).tolist()
 
     def encode(self, state: Position) -> list[int]:
@@ -191,7 +191,7 @@ class OpenSpielGame:
         return list(state.history)
 
     def decode(self, encoded: Sequence[int]) -> Position:
-        """The position that :meth:`encode` was given."""
+        """The inverse of :meth:`encode`."""
         return self.position(encoded)
 
     # Other positions --------------------------------------------------------------------------------
@@ -203,7 +203,7 @@ class OpenSpielGame:
             if action not in position.actions:
                 raise ProblemError(
                     f"move {number} of {list(moves)}, {action!r}, is not possible in {self.game}: "
-                    f"choose from {position.actions}"
+                    f"choose one of {position.actions}"
                 )
             position = Position(position.state.child(action))
         return position

@@ -30,7 +30,7 @@ class Opinion:
     value: Gaussian
     """Belief over its reward with best play from there on."""
     visits: int
-    """Number of descents that took it."""
+    """Number of descents through the move."""
     at_least: float
     """Proven lower bound of its reward."""
     at_most: float
@@ -79,7 +79,7 @@ def best_move(known: Sequence[Opinion]) -> Opinion:
 
     - A proven reward is never given away: moves that cannot beat the best proven lower bound are ignored.
     - Among the moves that can beat it, the most visited is the candidate; ties go to the larger mean.
-    - If the best lower bound is a move's exact reward, the candidate is made only if its mean is larger.
+    - If the best lower bound is a move's exact reward, the candidate is chosen only if its mean is larger.
     """
     certain = max(known, key=lambda move: (move.at_least, move.value.mean))
     better = [move for move in known if move.at_most > certain.at_least]
@@ -90,19 +90,19 @@ def best_move(known: Sequence[Opinion]) -> Opinion:
 
 
 class SearchPlayer(load_pyspiel().Bot):  # type: ignore[misc]
-    """An OpenSpiel bot that chooses every move by search; by default GRAVE, the best one for games.
+    """An OpenSpiel bot that chooses every move by search; by default GRAVE, the best method for games.
 
-    It plays any game that :class:`dagsearch.games.OpenSpielGame` accepts. Every move has its own search. It
-    starts with the random games of the previous move that passed through its position.
+    It plays any game that :class:`dagsearch.games.OpenSpielGame` accepts. Every move has its own search,
+    which starts with the random games of the previous move that passed through its position.
 
     Parameters
     ----------
     make : callable, optional
-        ``make(problem, seed=rng)`` returns a new search of an :class:`dagsearch.games.OpenSpielGame`, such as
-        those of :mod:`dagsearch.baselines`. By default :func:`dagsearch.baselines.grave` with ``look_ahead``.
+        ``make(problem, seed=rng)`` returns a new search of an :class:`dagsearch.games.OpenSpielGame`, as the
+        baselines do. By default :func:`dagsearch.baselines.grave` with ``look_ahead``.
     budget : int, optional
-        Maximum number of random games per move; 100 if ``seconds`` is not given either. No more are played
-        once the position is solved.
+        Maximum number of random games per move; 100 by default without ``seconds``. Fewer if the position is
+        solved.
     seconds : float, optional
         Maximum time per move, in seconds.
     seed : int, numpy Generator or None
@@ -138,9 +138,9 @@ class SearchPlayer(load_pyspiel().Bot):  # type: ignore[misc]
         self._root: list[int] = []
         self._played: list[_Game] = []
         self.search: Search | None = None
-        """The search from the last position it was asked about."""
+        """The search of the latest position."""
         self.rollouts = 0
-        """Random games played so far, over all moves."""
+        """Number of random games played so far, over all moves."""
 
     # Called by OpenSpiel ----------------------------------------------------------------------------
 
@@ -168,7 +168,7 @@ class SearchPlayer(load_pyspiel().Bot):  # type: ignore[misc]
         search = self.search = self._make(self._game.from_state(state), seed=self.rng)
         for game in self._played:
             _replay(search, game)
-        # It ends early where the position is solved.
+        # It ends early if the position is solved.
         with suppress(SearchExhausted, OutOfTime), search.deadline.until(end):
             for _ in count() if self.budget is None else range(self.budget):
                 search.deadline.check()
@@ -200,7 +200,7 @@ class _Game(NamedTuple):
     actions: tuple[int, ...]
     """Its moves."""
     descended: int
-    """Number of moves that the descent has made; the others were random."""
+    """Number of moves made by the descent; the others were random."""
     reward: float
     """Its reward."""
 

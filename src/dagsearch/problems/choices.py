@@ -18,7 +18,7 @@ from dagsearch.space.chosen import Chosen, Decision, Options, Question
 from dagsearch.space.named import Answer, Seen
 
 OptionsOf = Callable[[Mapping[str, Any]], Iterable[Hashable] | None]
-"""The options of a place, given the choices before it; ``None`` or nothing if there is no such place."""
+"""The options of a place, given the choices before it; ``None`` or empty if the place does not exist."""
 
 _ROOT = Chosen()
 
@@ -34,11 +34,11 @@ class NamedChoices:
         self._questions: dict[tuple[str, Iterable[Hashable]], Question] = {}
 
     def root(self) -> Chosen:
-        """Nothing is chosen."""
+        """The state without choices."""
         return _ROOT
 
     def step(self, state: Chosen, action: Decision) -> Chosen:
-        """The choices with one more."""
+        """The choices and one more."""
         return Chosen({**state, action.name: action.value})
 
     def items(self, state: Chosen) -> list[tuple[str, Hashable]]:
@@ -50,20 +50,20 @@ class NamedChoices:
         return [Decision(*item) for item in leaf.items()]
 
     def encode(self, state: Chosen) -> list[list[Any]]:
-        """Names and values, and the options if they are known only by the state."""
+        """Names and values, and the options if only the state knows them."""
         if state.options is None:
             return [[name, to_json(value)] for name, value in state.items()]
         parts = zip(state.items(), state.options, strict=True)
         return [[name, to_json(value), list(map(to_json, options))] for (name, value), options in parts]
 
     def decode(self, encoded: Sequence[Sequence[Any]]) -> Chosen:
-        """The state that :meth:`encode` was given."""
+        """The inverse of :meth:`encode`."""
         chosen = {part[0]: from_json(part[1]) for part in encoded}
         options = tuple([tuple(map(from_json, part[2])) for part in encoded if len(part) > 2])
         return Chosen.among(options or None, chosen)
 
     def _question(self, name: str, options: Iterable[Hashable], where: str = "") -> Question:
-        """The one question with this name and these options, which are checked when they are new."""
+        """The question with this name and these options, which are checked if they are new."""
         try:
             return self._questions[name, options]
         except (KeyError, TypeError):
@@ -74,9 +74,9 @@ class NamedChoices:
 class Choices(NamedChoices):
     """Find the best values of named choices; options may depend on earlier choices.
 
-    A state is a :class:`dagsearch.problems.Chosen`: a mapping from names to values, without the places that
-    are not decided or do not exist in its branch. Places are decided in the order in which they are listed.
-    What is known about a name holds in every branch: places of the arrays are names, categories are values.
+    A state is a :class:`dagsearch.problems.Chosen`: a mapping from names to values, without undecided places
+    and places that do not exist in its branch. Places are decided in the order in which they are listed. The
+    search learns about a name in all branches at once: places of the arrays are names, categories are values.
 
     Parameters
     ----------
@@ -152,7 +152,7 @@ class Choices(NamedChoices):
         return None if self._allowed is None else lambda leaf: bool(self._allowed(dict(leaf)))
 
     def _next(self, state: Chosen) -> Question | None:
-        """What is to be chosen next; ``None`` at a leaf."""
+        """The next choice; ``None`` at a leaf."""
         first = self._number[next(reversed(state))] + 1 if state else 0
         for name in self._names[first:]:
             options = self._places[name]
@@ -171,15 +171,15 @@ class Choices(NamedChoices):
         except Exception as error:
             raise ProblemError(
                 f"the options of {name!r} for {state!r} failed ({type(error).__name__}: {error}); "
-                "a place that is not in a branch, or is listed later, is missing from the mapping: read "
-                "it with .get(name), or list it earlier"
+                "places that do not exist in a branch, or are listed later, are missing from the mapping: "
+                "read them with .get(name), or list them earlier"
             ) from error
         if not found:
             return None
         return self._question(name, found, f" after the choices {state!r}")
 
     def _walked(self, answer: Answer) -> Chosen:
-        """The leaf with these answers, and what they were chosen from."""
+        """The leaf with these answers and their options."""
         state, asked = _ROOT, list[Options]()
         while (question := self._next(state)) is not None:
             state = state.with_choice(question.name, answer(question.name, question.options))
@@ -187,7 +187,7 @@ class Choices(NamedChoices):
         return Chosen.among(tuple(asked), state)
 
     def leaf(self, choices: Mapping[str, Hashable]) -> Chosen:
-        """The leaf with these choices, in whatever order they are given; for ``tell``, say."""
+        """The leaf with these choices, in any order; for ``tell``, say."""
         if not isinstance(choices, Mapping):
             raise ProblemError(f"{choices!r} is not a mapping from the names of choices to values")
 
@@ -206,16 +206,16 @@ class Choices(NamedChoices):
 
     @property
     def coding(self) -> Coding:
-        """One place per name, one category per value, as far as random leaves have shown them."""
+        """One place per name, one category per value, as observed in random leaves."""
         return self._seen.coding(self.leaf_of, self.path_to, lambda state: not self.actions(state))
 
     def leaf_of(self, codes: IntArray) -> Chosen:
-        """The leaf with these codes; where a code does not fit, an option is chosen at random."""
+        """The leaf with these codes; an option is chosen at random where a code does not fit."""
         if self._is_fixed and codes.min() >= 0:  # nothing needs to be asked
             return self._seen.codes.wanted(codes)
         return Chosen(self._walked(self._seen.codes.answer(codes)))
 
     def identity(self) -> str:
-        """A digest of all names and values that were found, and the ``identity`` of the functions."""
+        """A digest of all known names and values, and the ``identity`` of the functions."""
         parts = self._seen.values, sorted(self._seen.optional)
         return identified(parts, self._reward, self._allowed)

@@ -1,4 +1,4 @@
-"""A function that chooses, as a problem."""
+"""A function that makes choices, as a problem."""
 
 import re
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
@@ -15,13 +15,13 @@ from dagsearch.space.chosen import REST, Chosen, Decision, Options, Question
 
 T = TypeVar("T")
 
-# Largest number of choices in one run: more look endless.
+# Largest number of choices in one run; more count as endless.
 _MOST_CHOICES: Final = 2_000
 # Number of random completions of the same choices.
 _RANDOM = tuple(Decision(REST, seed) for seed in range(2_048))
-# Number of choices of an endless run that an error shows.
+# Number of choices of an endless run shown in the error.
 _SHOWN: Final = 5
-# A value that is no option of any choice.
+# A value that is not an option of any choice.
 _NOTHING: Final = object()
 
 
@@ -29,9 +29,9 @@ class FunctionProblem(NamedChoices):
     """Find the choices with which a function returns the largest number.
 
     ``function(choose)`` calls ``choose(name, options)``, which returns one of the options, any number of
-    times, and returns a number. It is called once per evaluation, and never before, so its choices are known
-    only from earlier runs. The search *suggests* values by name; choices without a suggestion are random, and
-    the leaf has the choices that were made.
+    times, and returns a number. It is called only once per evaluation, so its choices are known only from
+    earlier runs. The search *suggests* values by name; choices without a suggestion are random, and the leaf
+    consists of the choices that were made.
 
     A state is a :class:`dagsearch.problems.Chosen`: a mapping from names to values. In a suggestion the name
     ``"…"`` seeds the choices that it leaves open. :func:`dagsearch.maximize` and :func:`dagsearch.minimize`
@@ -42,9 +42,9 @@ class FunctionProblem(NamedChoices):
     ----------
     function : callable
         Makes choices and computes a number. Its choices and their options must depend on earlier choices
-        alone. If it has a method ``identity() -> str``, as an object with ``__call__`` may have, a stored run
-        continues only with a function of equal identity, such as a digest of its data. By default the
-        identity is the function's name.
+        alone. If it is an object with ``__call__`` and ``identity() -> str``, a stored run continues only
+        with a function of equal identity, such as a digest of its data. By default the identity is the
+        function's name.
     minimize : bool
         Whether small results are good. The reward is then the negative result.
 
@@ -67,7 +67,7 @@ class FunctionProblem(NamedChoices):
 
     def __init__(self, function: Callable[["Choose"], float], minimize: bool = False) -> None:
         if not callable(function):
-            raise ProblemError(f"pass a function that takes choose, got {function!r}")
+            raise ProblemError(f"pass a function with the argument choose, got {function!r}")
         if not takes(function, 1):
             raise ProblemError(
                 "the function must take one argument, choose, and call choose(name, options): write def "
@@ -75,12 +75,12 @@ class FunctionProblem(NamedChoices):
             )
         super().__init__()
         self._function, self.minimize = function, minimize
-        # What was asked, by the number of its place in the runs; ``None`` where a run has ended.
+        # The question at each place of the runs; ``None`` where a run has ended.
         self._asked: dict[int, Question | None] = {}
         self._after: dict[tuple[int, Hashable], int] = {}  # the place after an answer
 
     def unlearnt(self) -> "FunctionProblem":
-        """The same problem before anything was learnt: every search learns for itself."""
+        """A copy that has learnt nothing: every search learns for itself."""
         return FunctionProblem(self._function, self.minimize)
 
     def evaluate(self, leaf: Mapping[str, Any]) -> tuple[Chosen, float]:
@@ -93,24 +93,24 @@ class FunctionProblem(NamedChoices):
             result = self._function(choose)
             if not choose.made:
                 raise ProblemError(
-                    "the function makes no choice: let it call choose(name, options), and hand choose to "
-                    "other functions as an argument"
+                    "the function makes no choice: it must call choose(name, options), and may pass choose "
+                    "to other functions"
                 )
         except Exception as error:
             if choose.made:
-                with suppress(AttributeError):  # of errors without attributes
+                with suppress(AttributeError):  # errors without attributes
                     error.asked = choose.leaf  # type: ignore[attr-defined]
             raise
         return choose.leaf, 0.0 - result if self.minimize and result is not None else result
 
     def reward(self, leaf: Chosen) -> float:
-        """The function's result, or its negative if that is to be as small as possible."""
+        """The function's result, or its negative if it is minimised."""
         return self.evaluate(leaf)[1]
 
     def learn(self, leaf: Chosen, failed: bool = False) -> Chosen:
-        """Learn what a run has asked; returns the leaf without what a suggestion adds.
+        """Learn the questions of a run; returns the leaf without the seed of a suggestion.
 
-        ``failed`` says that the run ended by an error: it does not show which choices belong together.
+        ``failed`` means that the run ended with an error: it does not show which choices belong together.
         """
         if leaf.options is not None:
             self._remember(leaf)
@@ -123,18 +123,18 @@ class FunctionProblem(NamedChoices):
         return leaf
 
     def _remember(self, leaf: Chosen) -> None:
-        """Remember what was asked after which answers."""
+        """Remember which question followed which answers."""
         number, made = 0, dict[str, Any]()
         asked = [self._question(*one) for one in zip(leaf, leaf.options or (), strict=True)]
         for question in (*asked, None):
             before = self._asked.get(number)
             if before is None:
                 self._asked[number] = question
-            elif question is not None and question is not before:  # a run may also end there by an error
+            elif question is not None and question is not before:  # an error may also end a run there
                 texts = {re.sub(r" at 0x[0-9a-f]+", "", repr(one)) for one in (question, before)}
                 if len(texts) == 1:
                     reason = (
-                        "these are new objects, not equal to those before. Make them once, outside the "
+                        "these are new objects, not equal to the earlier ones. Create them once, outside the "
                         "function, or choose their names"
                     )
                 else:
@@ -152,7 +152,7 @@ class FunctionProblem(NamedChoices):
                 number = self._after.setdefault((number, value), len(self._after) + 1)
 
     def actions(self, state: Chosen) -> Sequence[Decision]:
-        """The options of the next choice where a run has shown it, else ways to choose the rest at random."""
+        """The options of the next choice if a run has shown it, else seeds for random choices."""
         if REST in state or state.options is not None or state in self._seen.leaves:
             return ()
         number = self._follow(state)[1]
@@ -162,10 +162,10 @@ class FunctionProblem(NamedChoices):
         return () if question is None else question.decisions
 
     def _follow(self, wanted: Mapping[str, Any], fill: bool = False) -> tuple[dict[str, Any], int]:
-        """The choices of a run with these values as far as is known, and the number of the place behind them.
+        """The known choices of a run with these values, and the number of the place behind them.
 
-        It ends where a value is missing, unless that is to be filled in; then by an option that was not
-        chosen there before, if there is one. The number is −1 where no run has come.
+        They end where a value is missing, unless ``fill`` chooses one, preferably an option that was not
+        chosen there before. The number is −1 if no run has reached the place.
         """
         made, number = dict[str, Any](), 0
         while (question := self._asked.get(number)) is not None:
@@ -179,7 +179,7 @@ class FunctionProblem(NamedChoices):
         return made, number
 
     def leaf(self, choices: Mapping[str, Any]) -> Chosen:
-        """The suggestion, or the leaf if it is known, with these choices."""
+        """The leaf with these choices if it is known, else a suggestion."""
         if not isinstance(choices, Mapping) or not all(isinstance(name, str) for name in choices):
             raise ProblemError(f"{choices!r} is not a mapping from the names of choices to values")
         if isinstance(choices, Chosen) and choices.options is not None:
@@ -188,22 +188,22 @@ class FunctionProblem(NamedChoices):
         return given.with_choice(REST, choices.get(REST, 0)) if self.actions(given) else given
 
     def leaf_of(self, codes: IntArray) -> Chosen:
-        """The leaf with these codes if it is known, else the suggestion of it."""
+        """The leaf with these codes if it is known, else a suggestion."""
         wanted = self._seen.codes.wanted(codes)
         if wanted in self._seen.leaves:
             return wanted
         made, number = self._follow(wanted, fill=True)
-        if number not in self._asked:  # otherwise the function does not ask for more
+        if number not in self._asked:  # otherwise the function asks for no more
             made = {**wanted, **made, REST: 0}
         return Chosen(made)
 
     @property
     def coding(self) -> Coding:
-        """One place per name, one category per value, as far as runs have shown them."""
+        """One place per name, one category per value, as observed in runs."""
         return self._seen.coding(self.leaf_of, self.path_to, lambda state: not state.get(REST))
 
     def samples(self) -> list[Chosen]:
-        """Leaves like those that were learnt, with random values; the root before there are any."""
+        """Leaves like the observed ones, with random values; the root before there are any."""
         return self._seen.codes.samples() if self._seen.leaves else [self.root()]
 
     def identity(self) -> str:
@@ -265,12 +265,12 @@ class Choose:
 
     @property
     def leaf(self) -> Chosen:
-        """What was chosen, and from which options."""
+        """The choices and their options."""
         return Chosen.among(tuple(self._options.values()), self.made)
 
 
 def _checked(name: Any, options: Any) -> Options:
-    """The options of a choice, or an error that says how to call ``choose``."""
+    """The options of a choice, or an error that explains how to call ``choose``."""
     if options is ...:
         wanted = f"choose({name!r}, [1, 2, 3])" if isinstance(name, str) else f"choose('name', {name!r})"
         raise ProblemError(f"choose({name!r}) must be given a name and options: {wanted}")

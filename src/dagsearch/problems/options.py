@@ -27,7 +27,7 @@ END: Final = _End.END
 
 
 def checked_options(what: str, options: Iterable[Any]) -> Options:
-    """The options as a tuple, or an error that says what is wrong with them; ``what`` names them there."""
+    """The options as a tuple, or an error about what is wrong with them; ``what`` is their name in it."""
     found = as_tuple(what, options)
     if not found:
         raise ProblemError(f"{what} are empty: there must be at least one")
@@ -37,8 +37,8 @@ def checked_options(what: str, options: Iterable[Any]) -> Options:
             twice = option in seen
         except TypeError as error:
             raise ProblemError(
-                f"{what} contain {option!r}, which is not hashable ({error}): use numbers, text or tuples, "
-                "and look the object up by it in the reward"
+                f"{what} contain {option!r}, which is not hashable ({error}): use numbers, text or tuples as "
+                "keys, and look up the objects in the reward"
             ) from error
         if twice:
             raise ProblemError(f"{what} contain {option!r} twice, or something equal to it")
@@ -47,11 +47,11 @@ def checked_options(what: str, options: Iterable[Any]) -> Options:
 
 
 def as_tuple(what: str, options: Iterable[Any]) -> Options:
-    """The options as a tuple, unless they are of a kind that has no order or is a mistake."""
+    """The options as a tuple; raises if they have no order or are obviously a mistake."""
     if isinstance(options, np.ndarray):
         return tuple(options.tolist())
     if isinstance(options, (set, frozenset)):
-        raise ProblemError(f"{what} must be in an order, but are a {type(options).__name__}: pass a list")
+        raise ProblemError(f"{what} must be ordered, but are a {type(options).__name__}: pass a list")
     if isinstance(options, str):
         raise ProblemError(f"{what} are the text {options!r}: pass a list, for example {list(options)!r}")
     try:
@@ -62,18 +62,18 @@ def as_tuple(what: str, options: Iterable[Any]) -> Options:
         raise ProblemError(
             f"{what} are more than {MOST_ACTIONS:,}, or endless: split the choice into several"
         )
-    # JSON has no place for NumPy's numbers.
+    # JSON has no NumPy numbers.
     is_number = (np.integer, np.floating, np.bool_)
     return tuple([option.item() if isinstance(option, is_number) else option for option in found])
 
 
 def checked_reward_function(reward: Any) -> Any:
-    """The reward; without one, a function that raises an error."""
+    """The reward, or a function that raises an error if there is none."""
     return _no_reward if reward is None else checked_function("reward", "a leaf", reward)
 
 
 def checked_function(name: str, argument: str, function: Any) -> Any:
-    """What was given as the argument ``name``, if it can be called; ``None`` stays ``None``."""
+    """The argument ``name`` if it is callable or ``None``; raises otherwise."""
     if function is not None and not callable(function):
         raise ProblemError(f"{name} must be a function of {argument}, got {function!r}")
     return function
@@ -81,8 +81,7 @@ def checked_function(name: str, argument: str, function: Any) -> Any:
 
 def _no_reward(leaf: Any) -> float:
     raise ProblemError(
-        "the problem was made without a reward: pass reward=function, or evaluate leaves yourself with ask "
-        "and tell"
+        "the problem has no reward: pass reward=function, or evaluate leaves yourself with ask and tell"
     )
 
 
@@ -95,7 +94,7 @@ def identified(parts: Sequence[Any], reward: Any, allowed: Any = None) -> str:
 
 
 class ListedProblem:
-    """Base of problems that choose from one list: the numbers of its items, and the user's functions."""
+    """Base of problems that choose from one list of items, with the user's functions."""
 
     def __init__(self, items: Sequence[Any], leaf: str, reward: Any, allowed: Any = None) -> None:
         self._items = items
@@ -113,5 +112,5 @@ class ListedProblem:
         return [self._number[item] for item in state]
 
     def decode(self, encoded: Any) -> Any:
-        """The state that :meth:`encode` was given."""
+        """The inverse of :meth:`encode`."""
         return tuple([self._items[number] for number in encoded])

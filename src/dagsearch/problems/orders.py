@@ -1,4 +1,4 @@
-"""Find the best order of items: each placed once or several times, some of them only after others."""
+"""Find the best order of items, which may repeat and may have precedence constraints."""
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
@@ -26,8 +26,8 @@ class Orders(TupleProblem):
     Parameters
     ----------
     items : sequence
-        Hashable values. A repeated value is placed as often: in a job shop, the k-th ``"a"`` of an order is
-        the k-th operation of job a. Copies are interchangeable.
+        Hashable values. A repeated value is placed repeatedly: in a job shop, the k-th ``"a"`` of an order
+        is the k-th operation of job a. Copies are interchangeable.
     reward : callable, optional
         ``reward(order)`` of a complete order, a tuple of items. Without it, use ``ask`` and ``tell``.
     length : int, optional
@@ -73,11 +73,11 @@ class Orders(TupleProblem):
         self._earlier = self._precedence(before)
         self._constrained = self._repeats or any(self._earlier)
         self.layout = Layout("order", np.full(self.depth, count, dtype=np.int64))
-        """One place per position; the category is the item's number, of each copy its own."""
+        """One place per position; the category is the item's number, different for each copy."""
         self._stretches = Stretches(self.layout)
 
     def _precedence(self, before: Iterable[tuple[Hashable, Hashable]]) -> list[set[int]]:
-        """The items that must come before each one, directly or not, by their numbers."""
+        """Numbers of the items that must precede each one, directly or indirectly."""
         direct: list[set[int]] = [set() for _ in self.labels]
         for pair in before:
             if not isinstance(pair, Sequence) or len(pair) != 2 or not set(pair) <= self._number.keys():
@@ -88,17 +88,17 @@ class Orders(TupleProblem):
             order = list(TopologicalSorter(dict(enumerate(direct))).static_order())
         except CycleError as error:
             cycle = " before ".join(repr(self.labels[number]) for number in error.args[1])
-            raise ProblemError(f"before has a cycle, so that no order is possible: {cycle}") from None
+            raise ProblemError(f"before has a cycle, so no order is possible: {cycle}") from None
         for number in order:
             direct[number] = direct[number].union(*(direct[other] for other in direct[number]))
         return direct
 
     def root(self) -> Letters:
-        """Nothing is placed."""
+        """The empty order."""
         return ()
 
     def actions(self, state: Letters) -> tuple[Hashable, ...]:
-        """The items that are not placed yet and need not wait for others."""
+        """The unplaced items that need not wait for others."""
         if len(state) >= self.depth:
             return ()
         if not self._constrained:
@@ -108,14 +108,14 @@ class Orders(TupleProblem):
         return tuple([self.labels[number] for number in sorted(ready)])
 
     def _missing_after(self, state: Letters) -> set[int]:
-        """Numbers of the items with copies that are not placed yet."""
+        """Numbers of the items with unplaced copies."""
         left = self._copies.copy()
         for item in state:
             left[self._number[item]] -= 1
         return {number for number, more in enumerate(left) if more > 0}
 
     def step(self, state: Letters, action: Hashable) -> Letters:
-        """The order with an item added at its end."""
+        """The order with an item appended."""
         return (*state, action)
 
     def items(self, state: Letters) -> list[tuple[int, Hashable]]:
@@ -146,15 +146,15 @@ class Orders(TupleProblem):
         return order
 
     def codes(self, states: Sequence[Letters]) -> IntArray:
-        """Number of the item at each position, −1 where none is placed yet; shape ``(states, length)``.
+        """Number of the item at each position, −1 if none is placed yet; shape ``(states, length)``.
 
-        The k-th copy of an item from the front has the number of its k-th copy.
+        Copies of an item are numbered from the front.
         """
         labels = self._codes(states, self.depth)
         return self._of_copies(labels) if self._repeats else labels
 
     def _of_copies(self, labels: IntArray) -> IntArray:
-        """The numbers of copies for numbers of items, −1 where there is none."""
+        """The numbers of copies for numbers of items, −1 if there is none."""
         is_earlier = np.tri(labels.shape[1], k=-1, dtype=np.bool_)
         placed = ((labels[:, :, None] == labels[:, None, :]) & is_earlier).sum(axis=2)
         return np.where(labels < 0, -1, self._first_copy[labels] + placed)

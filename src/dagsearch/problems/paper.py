@@ -45,7 +45,7 @@ class Synthetic(Subsets):
         return 1.0 / (self.k + 1) * Overlap.of(self, bias=1.0, private=0.0)
 
     def identity(self) -> str:
-        """A digest of the rewards, so that a stored run of other rewards is recognised."""
+        """A digest of the rewards, so that a stored run with other rewards is refused."""
         return hashlib.sha256(np.append(self._weights, self._constant).tobytes()).hexdigest()
 
     def _sum(self, leaf: Subset) -> float:
@@ -56,8 +56,7 @@ class DigitsPixels(Subsets):
     """Choose the pixels from which a linear classifier best recognises scikit-learn's 8×8 digits.
 
     The reward of a subset is the accuracy of linear discriminant analysis with these pixels alone, trained on
-    one half of the 1,797 images and scored on the other. Pixel ``p`` is row ``p // 8``, column
-    ``p % 8``.
+    one half of the 1,797 images and scored on the other. Pixel ``p`` is in row ``p // 8``, column ``p % 8``.
 
     Parameters
     ----------
@@ -75,7 +74,7 @@ class DigitsPixels(Subsets):
             from sklearn.model_selection import train_test_split
         except ModuleNotFoundError as error:
             raise ModuleNotFoundError(
-                "the digits are scikit-learn's: pip install 'dagsearch[sklearn]'"
+                "the digits come with scikit-learn: pip install 'dagsearch[sklearn]'"
             ) from error
 
         super().__init__(64, k, self.accuracy, positions=np.indices(self.shape).reshape(2, -1).T)
@@ -85,7 +84,7 @@ class DigitsPixels(Subsets):
         self._train, self._test, self._train_labels, self._test_labels = halves
 
     def identity(self) -> str:
-        """The split, so that a stored run of another split is recognised."""
+        """The split, so that a stored run with another split is refused."""
         return f"split {self.split}"
 
     def accuracy(self, pixels: Subset | range) -> float:
@@ -137,7 +136,7 @@ class TicTacToe:
         return _EMPTY * 9
 
     def actions(self, state: str) -> tuple[int, ...]:
-        """Free cells; none once a player has won."""
+        """The free cells; none once a player has won."""
         return tuple(_moves(state, self.symmetric))
 
     def step(self, state: str, action: int) -> str:
@@ -158,7 +157,7 @@ class TicTacToe:
         return _branching(self.symmetric)
 
     def items(self, state: str) -> list[tuple[int, str]]:
-        """The pieces on the board: pairs of cell and sign."""
+        """The marks on the board: pairs of cell and sign."""
         return [(cell, sign) for cell, sign in enumerate(state) if sign != _EMPTY]
 
 
@@ -172,7 +171,7 @@ def _winner(board: str) -> str | None:
 
 @cache
 def _moves(board: str, symmetric: bool) -> dict[int, str]:
-    """The board after each move; of several moves to the same state, only the first is kept."""
+    """The board after each move; only the first of several moves to the same state counts."""
     if _winner(board) is not None:
         return {}
     sign = "X" if board.count("X") == board.count("O") else "O"

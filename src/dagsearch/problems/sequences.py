@@ -16,7 +16,7 @@ from dagsearch.space.moves import OtherOptions, others
 from dagsearch.space.walks import step_by_step
 
 Letters = tuple[Any, ...]
-"""Letters or items, which are hashable; a reward may ask for their own type."""
+"""Letters or items: hashable values of any type."""
 
 
 class TupleProblem(ListedProblem):
@@ -24,7 +24,7 @@ class TupleProblem(ListedProblem):
 
     def __init__(self, items: str, leaf: str, given: Iterable[Any], reward: Any, allowed: Any = None) -> None:
         self.labels = checked_options(items, list(given) if isinstance(given, str) else given)
-        """What may stand in the tuples, in the order of its numbers."""
+        """The letters or items, in the order of their numbers."""
         super().__init__(self.labels, leaf, reward, allowed)
 
     def _of_labels(self, given: Any) -> Letters | None:
@@ -34,7 +34,7 @@ class TupleProblem(ListedProblem):
         return tuple([self.labels[self._number[letter]] for letter in given])
 
     def leaf_of(self, codes: IntArray) -> Letters:
-        """The tuple of the letters with these numbers; a larger number stands for none."""
+        """The tuple of the letters with these numbers; a larger number means none."""
         return tuple([self.labels[number] for number in codes.tolist() if number < len(self.labels)])
 
     def _codes(self, tuples: Sequence[Letters], length: int) -> IntArray:
@@ -58,8 +58,8 @@ class Sequences(TupleProblem):
     """Find the best sequence of letters: of fixed length, or of any length in a range.
 
     A leaf is the tuple of letters. An inner state is the tuple of the letters so far, or a :class:`Prefix` of
-    them where the length is free. An action is the next letter or, where the length is free, ``END``; a
-    sequence of maximal length needs no ``END``.
+    them if the length is free. An action is the next letter or, if the length is free, ``END``; a sequence of
+    maximal length needs no ``END``.
 
     Parameters
     ----------
@@ -111,11 +111,11 @@ class Sequences(TupleProblem):
         self._options = OtherOptions(self.layout)
 
     def root(self) -> Prefix | Letters:
-        """No letter yet."""
+        """The empty sequence."""
         return Prefix(()) if self._free else ()
 
     def actions(self, state: Prefix | Letters) -> Letters:
-        """The letters, and ``END`` where the sequence may end."""
+        """The letters, and ``END`` if the sequence may end."""
         if isinstance(state, Prefix):
             return (*self.labels, END) if len(state.letters) >= self._least else self.labels
         return () if self._free or len(state) >= self._most else self.labels
@@ -130,7 +130,7 @@ class Sequences(TupleProblem):
         return letters if len(letters) == self._most else Prefix(letters)
 
     def items(self, state: Prefix | Letters) -> list[tuple[int, Hashable]]:
-        """The letters with their positions; ``END`` is one at the end of a shorter sequence."""
+        """The letters with their positions; in a shorter sequence ``END`` counts as the last one."""
         letters = _letters(state)
         found = list(enumerate(letters))
         if self._free and not isinstance(state, Prefix) and len(letters) < self._most:
@@ -149,13 +149,13 @@ class Sequences(TupleProblem):
         return letters
 
     def path_to(self, leaf: Letters) -> list[Any]:
-        """The letters from first to last, and ``END`` where the sequence could go on."""
+        """The letters from first to last, and ``END`` if the sequence could be longer."""
         return [*leaf, END] if self._free and len(leaf) < self._most else list(leaf)
 
     def random_leaf(
         self, state: Prefix | Letters, rng: np.random.Generator
     ) -> tuple[Prefix | Letters, list[Any]]:
-        """A leaf by uniformly random actions from ``state`` on, and these."""
+        """A leaf reached by uniformly random actions from ``state``, and these actions."""
         letters = _letters(state)
         if self._free:
             return step_by_step(self, state, rng)
@@ -170,14 +170,14 @@ class Sequences(TupleProblem):
         return Coding(self.layout, self.codes, self.leaf_of, self.path_to, neighbours=own)
 
     def codes(self, states: Sequence[Prefix | Letters]) -> IntArray:
-        """Number of the letter at each position, shape ``(states, length)``; −1 where none is decided yet."""
+        """Number of the letter at each position, shape ``(states, length)``; −1 if undecided."""
         rows = self._codes([_letters(state) for state in states], self._most)
         ended = np.array([self._free and not isinstance(state, Prefix) for state in states], dtype=np.bool_)
         rows[ended] = np.where(rows[ended] < 0, len(self.labels), rows[ended])
         return rows
 
     def _aligned(self, codes: IntArray, count: int, rng: np.random.Generator) -> IntArray:
-        """Codes of different sequences with one place changed; what follows an absent letter closes up."""
+        """Codes of different sequences with one place changed; letters after an absent one move up."""
         rows = self._options.around(codes, count, rng)
         order = np.argsort(rows == len(self.labels), axis=1, kind="stable")
         return others(np.take_along_axis(rows, order, axis=1), codes)

@@ -15,21 +15,21 @@ from dagsearch.problems.options import ListedProblem, checked_options, identifie
 from dagsearch.space.chosen import Options
 
 Subset = frozenset[Any]
-"""Items that are chosen: numbers, or the names that were given."""
+"""The chosen items: numbers or names."""
 
 
 class Size(NamedTuple):
-    """The first decision where subsets have several sizes: how many items to choose."""
+    """The first decision if subsets have several sizes: how many items to choose."""
 
     size: int
     """Number of items."""
 
 
 class Partial(NamedTuple):
-    """An inner state where subsets have several sizes: only a complete subset is a plain set."""
+    """An inner state if subsets have several sizes: only a complete subset is a plain set."""
 
     size: int | None
-    """Number of items to choose; ``None`` where it is not decided."""
+    """Number of items to choose; ``None`` if undecided."""
     chosen: Subset
     """The items chosen so far."""
 
@@ -37,15 +37,15 @@ class Partial(NamedTuple):
 class Subsets(ListedProblem):
     """Find the best subset of ``n`` features, sensors, pixels, …: ``k`` of them, or any number in a range.
 
-    A leaf is the frozenset of what is chosen. With one size, an inner state is the frozenset of the items
+    A leaf is the frozenset of the chosen items. With one size, an inner state is the frozenset of the items
     chosen so far. With several sizes, the first decision is the size, so that random play tries all sizes
     equally often, and an inner state is a :class:`dagsearch.problems.Partial`. The order of choices does not
-    matter: equal sets are one node.
+    matter: equal sets are merged.
 
     Parameters
     ----------
     n : int or sequence
-        Number of items, which are then numbered ``0`` to ``n - 1``, or their names.
+        Number of items, numbered ``0`` to ``n - 1``, or their names.
     k : int or (int, int)
         Number of items to choose, or the smallest and the largest number. With a smallest number of 0 the
         empty set is a leaf, too.
@@ -55,7 +55,7 @@ class Subsets(ListedProblem):
         Positions of the items, such as a pixel's row and column or a sensor's coordinates.
         :func:`dagsearch.search` then treats nearby items as similar.
     allowed : callable, optional
-        ``allowed(subset)`` is false for complete subsets that must not be evaluated: those that weigh too
+        ``allowed(subset)`` is false for complete subsets that must not be evaluated: subsets that weigh too
         much, or contain two items that exclude each other. Random subsets are drawn until one is allowed, so
         use it for conditions that many subsets meet; if hardly any does, write a class whose ``actions``
         offer only decisions that can be completed.
@@ -110,11 +110,11 @@ class Subsets(ListedProblem):
         """One place per item: 1 if it is chosen, 0 if not."""
 
     def root(self) -> Partial | Subset:
-        """Nothing is chosen."""
+        """The state without chosen items."""
         return Partial(None, frozenset()) if self._sized else frozenset()
 
     def actions(self, state: Partial | Subset) -> Sequence[Any]:
-        """The sizes if there are several, then the items that are left."""
+        """The sizes if there are several, then the remaining items."""
         if isinstance(state, Partial):
             if state.size is None:
                 return [Size(size) for size in self.sizes]
@@ -146,11 +146,11 @@ class Subsets(ListedProblem):
         if len(chosen) not in self.sizes:
             wanted = " to ".join(str(size) for size in sorted({self.sizes[0], self.k}))
             raise ProblemError(f"{given!r} is not a complete subset of this problem: it needs {wanted} items")
-        # Numbers that are equal to an item, such as 1.0 to 1, stand for it.
+        # Numbers equal to an item, such as 1.0 to 1, stand for it.
         return frozenset(self.items(chosen))
 
     def path_to(self, leaf: Subset) -> tuple[Any, ...]:
-        """The items in their order, after the size if there are several."""
+        """The items in order, after the size if there are several."""
         path = self.items(self.leaf(leaf))
         return (Size(len(path)), *path) if self._sized else tuple(path)
 
@@ -172,7 +172,7 @@ class Subsets(ListedProblem):
         return Coding(self.layout, self.codes, self.leaf_of, self.path_to, complete=True)
 
     def codes(self, states: Sequence[Partial | Subset]) -> IntArray:
-        """1 for an item that is chosen, 0 for one that is not, −1 where it is open; shape ``(states, n)``."""
+        """1 for a chosen item, 0 for an excluded one, −1 for an open one; shape ``(states, n)``."""
         sets = list(map(_chosen, states)) if self._sized else states
         sizes = np.fromiter(map(len, sets), np.int64, len(sets))
         rows = np.zeros((len(sets), self.n), dtype=np.int64)
@@ -186,12 +186,12 @@ class Subsets(ListedProblem):
         return frozenset(map(self._items.__getitem__, np.flatnonzero(codes == 1).tolist()))
 
     def encode(self, state: Partial | Subset) -> Any:
-        """The numbers of the items as a list; at an inner state with the size, if there are several."""
+        """The numbers of the items as a list; at an inner state with the size if there are several."""
         numbers = self._numbers(state)
         return {"choices": state.size, "chosen": numbers} if isinstance(state, Partial) else numbers
 
     def decode(self, encoded: Any) -> Partial | Subset:
-        """The state that :meth:`encode` was given."""
+        """The inverse of :meth:`encode`."""
         is_inner = isinstance(encoded, dict)
         chosen = frozenset(self._items[number] for number in (encoded["chosen"] if is_inner else encoded))
         return Partial(encoded["choices"], chosen) if is_inner else chosen

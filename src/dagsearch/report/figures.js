@@ -1,9 +1,9 @@
 "use strict";
 let content = JSON.parse(document.getElementById("content").textContent);
-let chosen = 0; // which run is shown in detail
+let chosen = 0; // the run shown in detail
 const live = content.live !== null;
 
-/* Elements. Whatever comes from a search enters as text or as a label, never as markup. */
+/* Elements. Data of a search enters as text or as a label, never as markup. */
 
 function equip(element, attributes, children) {
   for (const [name, value] of Object.entries(attributes)) {
@@ -76,7 +76,7 @@ const clock = (at) => new Date(1000 * at).toLocaleString();
 const breakable = (text) => text.split(/(?<=[_\-./:,=])/).flatMap((part, i) => (i ? [html("wbr"), part] : [part]));
 const shorten = (text, length) => (text.length > length ? text.slice(0, length - 1) + "…" : text);
 
-/* What a mark means, on hover and by arrow keys; screen readers announce it, too. */
+/* The meaning of a mark, on hover and by arrow keys; screen readers announce it, too. */
 
 const tip = html("div", { id: "tip", role: "status", hidden: "" });
 function showTip(box, lines) {
@@ -182,7 +182,7 @@ function plot(width, { label, xs, ys, xName, points, marks, whole = false }) {
   return drawing;
 }
 
-/* A figure that is drawn when its width is known, and again when that changes. */
+/* A figure, drawn when its width is known and again when it changes. */
 const whenPlaced = [];
 function drawn(draw) {
   const frame = html("div");
@@ -192,7 +192,7 @@ function drawn(draw) {
 
 /* A table with a bar in every row: { label, chosen, value, low, high, text, more, lines }. */
 const shownAtFirst = 16;
-const unfolded = new Set(); // tables whose rows are all shown, also after an update
+const unfolded = new Set(); // tables that show all rows, also after an update
 function bars(key, heads, entries, [low, high], mark) {
   const share = (value) => (100 * (clamp(value, low, high) - low)) / (high - low || 1);
   const row = (one) => {

@@ -1,4 +1,4 @@
-"""The history of a result as rows and as a data frame: what each leaf consists of, by column."""
+"""The history of a result as rows and as a data frame, with the parts of each leaf as columns."""
 
 import importlib
 from collections.abc import Mapping, Set
@@ -14,26 +14,26 @@ _OF_EVALUATIONS = ("step", "reward", "best_reward", "seconds", "known")
 
 
 def rows_of(result: Result) -> list[dict[str, Any]]:
-    """What :meth:`dagsearch.Result.to_dicts` returns."""
+    """The rows of :meth:`dagsearch.Result.to_dicts`."""
     rows, names = _rows(result)
     return [{name: row.get(name) for name in names} for row in rows]
 
 
 def frame_of(result: Result) -> "pandas.DataFrame":
-    """What :meth:`dagsearch.Result.to_frame` returns."""
+    """The data frame of :meth:`dagsearch.Result.to_frame`."""
     try:
         pandas = importlib.import_module("pandas")
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError("Result.to_frame needs pandas: pip install 'dagsearch[pandas]'") from error
     rows, names = _rows(result)
     frame: Any = pandas.DataFrame(rows, columns=names, dtype=object)
-    # As numbers or text; pandas would treat a None that is a value as missing.
+    # As numbers or text; pandas would treat the value None as missing.
     plain = [name for name in names if all(value is not None for value in frame[name])]
     return frame.assign(**frame[plain].infer_objects())  # type: ignore[no-any-return]
 
 
 def _rows(result: Result) -> tuple[list[dict[str, Any]], list[str]]:
-    """A row for every evaluation, without what its leaf does not have, and the names of all columns."""
+    """A row for every evaluation, without columns that its leaf lacks, and the names of all columns."""
     own = [_parts(evaluation, result.steps) for evaluation in result.history]
     if result.history and all(isinstance(one.leaf, Set) for one in result.history):
         items = in_order(frozenset[Any]().union(*(one.leaf for one in result.history)))
@@ -48,7 +48,7 @@ def _rows(result: Result) -> tuple[list[dict[str, Any]], list[str]]:
 
 
 def _parts(evaluation: Evaluation, steps: bool) -> dict[str, Any]:
-    """Named choices as they are, tuples by position, other leaves by the decisions that lead there."""
+    """Named choices by name, tuples by position, other leaves by the decisions that lead there."""
     leaf = evaluation.leaf
     if isinstance(leaf, Mapping) and not steps:
         return {str(name): value for name, value in leaf.items()}

@@ -12,7 +12,7 @@ from typing import Any
 
 # An HTML parser looks for these inside <script>; in JSON they occur only in strings.
 _ESCAPES = str.maketrans({character: f"\\u{ord(character):04x}" for character in "<>&"})
-# The parts of the page's script, in order: a later one uses what the earlier ones define.
+# The parts of the page's script, in order: later ones use names from earlier ones.
 _SCRIPTS = ("figures.js", "selection.js", "sections.js", "live.js")
 
 
@@ -22,9 +22,9 @@ def html_page(views: Sequence[Mapping[str, Any]], live: Mapping[str, Any] | None
     Its content security policy allows only its own script and style, by hash. No other script can run, even
     if the name of an item contains one.
 
-    ``views`` are what :meth:`dagsearch.report.view.RunView.view` returns for each search. ``live`` is what a
-    page needs that its server updates: seconds between updates, ``every``; whether there are buttons that
-    ``steer``; and a ``version`` of the content. Without it the page is frozen.
+    ``views`` come from :meth:`dagsearch.report.view.RunView.view`, one per search. ``live`` configures a page
+    that its server updates: seconds between updates, ``every``; whether there are buttons that ``steer``; and
+    a ``version`` of the content. Without it the page is frozen.
     """
     content = content_json(views, live)
     parts = {
@@ -32,18 +32,18 @@ def html_page(views: Sequence[Mapping[str, Any]], live: Mapping[str, Any] | None
         "fallback": "".join(f"<h1>{_text(view['name'])}</h1>{snippet(view)}" for view in views),
         "content": content.translate(_ESCAPES),
     }
-    # In one pass, so that a name which looks like a placeholder is not replaced.
+    # In one pass, so that a name that looks like a placeholder is not replaced.
     return re.sub(r"\{\{([a-z]+)\}\}", lambda found: parts[found[1]], _template())
 
 
 def content_json(views: Sequence[Mapping[str, Any]], live: Mapping[str, Any] | None = None) -> str:
-    """What the page's script reads, as JSON in ASCII, so that line separators and surrogates are escaped."""
+    """The input of the page's script: JSON in ASCII, so that line separators and surrogates are escaped."""
     return json.dumps({"runs": list(views), "live": live}, ensure_ascii=True, allow_nan=False)
 
 
 @cache
 def policy(live: bool) -> str:
-    """The content security policy of the page; only a live one may ask its server for more."""
+    """The content security policy of the page; only a live page may ask its server for updates."""
     allowed = ["connect-src 'self'"] if live else []
     for tag in ("script", "style"):
         text = _template().partition(f"<{tag}>")[2].partition(f"</{tag}>")[0]
@@ -54,7 +54,7 @@ def policy(live: bool) -> str:
 
 @cache
 def _template() -> str:
-    """The page without its content, with its style and its script."""
+    """The page with its style and its script, but without its content."""
     page, style, *scripts = (
         files("dagsearch.report").joinpath(name).read_text(encoding="utf-8")
         for name in ("page.html", "style.css", *_SCRIPTS)
@@ -63,7 +63,7 @@ def _template() -> str:
 
 
 def snippet(view: Mapping[str, Any]) -> str:
-    """The sentence and some facts; it has no script and no colours of its own."""
+    """The headline and some facts, without a script or colours."""
     facts = [(name, f"{value} ({remark})" if remark else value) for name, value, remark in view["tiles"]]
     if view["best_leaf"]:
         facts.append((view["words"]["best"].capitalize(), ", ".join(view["best_leaf"])))

@@ -1,7 +1,7 @@
 """Importance of each part of a leaf: the best value with it minus the best value without it.
 
-A part is an item of a set, an option of a choice, or whatever else a leaf has or lacks. The value of a leaf
-is a Gaussian process over its parts,
+A part is an item of a set, an option of a choice, or anything else that a leaf has or lacks. The value of a
+leaf is a Gaussian process over its parts,
 
     y = m + Σ_j w_j c_j + f(x) + h(x) + ε,
 
@@ -9,19 +9,19 @@ is a Gaussian process over its parts,
 |---|---|
 | c_j | whether the leaf has part j, less the share of the evaluated leaves that have it |
 | w_j | effects of parts, independent and normal |
-| f(x) | whatever is smooth, with covariance exp(−d / ℓ): d is the number of parts that differ, ℓ its mean |
-| h(x) | what a leaf has of its own |
+| f(x) | smooth function with covariance exp(−d / ℓ): d is the number of parts that differ, ℓ its mean |
+| h(x) | independent value of each leaf |
 | ε | noise of the reward |
 
-The sizes of w, f and h are at the maximum of their posterior. Joint samples of the values of evaluated and
-of predicted leaves give the best value with and without each part, sample by sample.
+The sizes of w, f and h maximise their posterior. Joint samples of the values of evaluated and predicted
+leaves give the best value with and without each part, sample by sample.
 
 If there are scores on cross-validation folds, the noise is learnt from them. It has the same three
-components, because a part has another effect on other rows, and all leaves that have it change together.
+components, because a part's effect differs on other rows, and all leaves that have it change together.
 Independent noise would average out over many leaves, and near-ties would look certain. Samples contain the
-noise of a new split, so they show what that split would choose; every part has a small cost, because the
-selector takes the smallest of equal subsets. Without folds the noise is independent, with
-the variance of repeated evaluations.
+noise of a new split, so they show which parts that split would choose; every part has a small cost, because
+the selector chooses the smallest of equal subsets. Without folds the noise is independent, with the variance
+of repeated evaluations.
 """
 
 from collections import Counter
@@ -34,16 +34,16 @@ from scipy.optimize import minimize
 
 from dagsearch._internal.threads import one_thread
 from dagsearch._internal.typing import BoolArray, FloatArray, IntArray
-from dagsearch.report.parts import Part, Shown
+from dagsearch.report.leaves import Element, Shown
 
-# Numbers of joint samples, evaluations used, evaluations to learn hyperparameters from, predicted leaves.
+# Numbers of joint samples, of evaluations used, of evaluations for hyperparameters, and of predicted leaves.
 _SAMPLES, _EVALUATIONS, _LEARNT, _PREDICTED = 400, 400, 150, 800
 # Prior of the logarithms of the components' sizes, in units of the rewards' variance: mean and deviation.
 _LOG_MEAN, _LOG_DEVIATION = -1.4, 2.0
-# Variance of the mean reward, and least variance of a leaf's own part, in the same units.
+# Variance of the mean reward, and smallest variance of h, in the same units.
 _OFFSET, _LEAST = 10.0, 1e-6
 _TAILS = (0.05, 0.95)
-# What each part costs, in deviations of a new split's noise: the smallest of nearly equal subsets is chosen.
+# Cost of each part, in deviations of a new split's noise: the smallest of nearly equal subsets is chosen.
 _COST = 0.1
 
 
@@ -76,9 +76,9 @@ def importances(
     rewards : ndarray of shape (evaluations,)
         Their rewards; large ones are good.
     neighbours : ndarray of shape (leaves, parts), default=None
-        Leaves that were not evaluated and may be the best, such as those a few swaps from the best fifteen.
-        Some of the most promising and some others are predicted, and for each part the most promising one
-        with and without it.
+        Unevaluated leaves that may be the best, such as leaves a few swaps from the best fifteen. Some of the
+        most promising and some others are predicted, and for each part the most promising one with and
+        without it.
     folds : ndarray of shape (evaluations, folds), default=None
         Scores on cross-validation folds, whose means are the rewards of distinct leaves. The noise is learnt
         from them.
@@ -126,7 +126,7 @@ def _by_leaf(has: BoolArray, y: FloatArray) -> tuple[BoolArray, FloatArray, Floa
 
 
 def _kept(has: BoolArray, values: FloatArray, most: int) -> IntArray:
-    """Half of them the best leaves, the others evenly spaced; the best with and without each part."""
+    """The leaves to use: the best, others evenly spaced, and the best with and without each part."""
     if len(has) <= most:
         return np.arange(len(has))
     order = np.argsort(-values, kind="stable")
@@ -166,7 +166,7 @@ class _Process:
         )
 
     def _kernels(self, rows: FloatArray, others: FloatArray) -> FloatArray:
-        """Covariances by effects of parts and of what is smooth."""
+        """Covariances of the effects of parts and of the smooth function."""
         parts = (rows - self._share) @ (others - self._share).T
         rest = np.exp(-self._distances(rows, others) / self._length)
         return np.stack([parts, rest]) / self._scales[:, None, None]
@@ -175,22 +175,22 @@ class _Process:
         return np.asarray(np.tensordot(self._sizes[:2], self._kernels(rows, others), axes=1) + _OFFSET)
 
     def _of_another_split(self, rows: FloatArray) -> FloatArray:
-        """Covariance of the noise that another split has."""
+        """Covariance of the noise of another split."""
         shared = np.tensordot(self._split[:2], self._kernels(rows, rows), axes=1)
         return np.asarray(shared + self._split[2] * np.eye(len(rows)))
 
     def split_deviation(self) -> float:
-        """Standard deviation of the noise that another split has, over the evaluated leaves."""
+        """Standard deviation of the noise of another split, over the evaluated leaves."""
         return float(np.sqrt(np.trace(self._of_another_split(self._has)) / len(self._y)))
 
     def means(self, leaves: BoolArray) -> FloatArray:
-        """Expected values of leaves that were not evaluated."""
+        """Expected values of unevaluated leaves."""
         return np.asarray(self._between(leaves.astype(np.float64), self._has) @ self._weights)
 
     def samples(self, leaves: BoolArray, rng: np.random.Generator) -> FloatArray:
         """Joint samples of the values of the evaluated leaves and of others, one column per sample.
 
-        Noise that was learnt from folds is drawn anew.
+        Noise learnt from folds is drawn anew.
         """
         rows = leaves.astype(np.float64)
         across = self._between(rows, self._has)
@@ -213,7 +213,7 @@ class _Process:
 
 
 def _split_sizes(kernels: FloatArray, folds: FloatArray) -> FloatArray:
-    """Sizes of the noise's components in a mean over folds, given scores on the folds.
+    """Sizes of the noise's components in a mean over folds, from the scores on the folds.
 
     Training sets of folds overlap, which adds to the variance of the mean (Nadeau and Bengio, 2003).
     """
@@ -222,14 +222,14 @@ def _split_sizes(kernels: FloatArray, folds: FloatArray) -> FloatArray:
     unit = float(rest.std())
     if count < 2 or unit < 1e-9:
         return np.zeros(len(kernels))
-    # Orthonormal contrasts turn deviations from the mean into independent columns, one fewer than folds.
+    # Orthonormal contrasts turn deviations from the mean into independent columns, one less than folds.
     contrasts = np.linalg.svd(np.eye(count) - 1.0 / count)[0][:, : count - 1]
     learnt = _sizes(kernels, rest @ contrasts / unit, np.zeros(kernels.shape[1:]))
     return np.asarray(learnt * unit**2 * (1.0 / count + 1.0 / (count - 1)))
 
 
 def _sizes(kernels: FloatArray, y: FloatArray, noise: FloatArray) -> FloatArray:
-    """The most probable sizes of the components, given their covariances and that of the noise.
+    """The most probable sizes of the components, given their covariances and the noise.
 
     Columns of ``y`` are independent.
     """
@@ -255,7 +255,7 @@ def _sizes(kernels: FloatArray, y: FloatArray, noise: FloatArray) -> FloatArray:
     return np.asarray(np.exp(found.x))
 
 
-# Of a search ---------------------------------------------------------------------------------------
+# Importances in a search ---------------------------------------------------------------------------
 
 
 # Smallest number of evaluations for importances; largest number of parts.
@@ -264,26 +264,26 @@ _FEWEST, _PARTS = 10, 200
 _LEADERS, _NEIGHBOURS = 15, 2000
 
 
-Effect: TypeAlias = tuple[Part, Importance, int]
+Effect: TypeAlias = tuple[Element, Importance, int]
 """A part, its importance, and the number of evaluated leaves that have it."""
 
 
 def effects_of(told: Sequence[Shown]) -> list[Effect]:
-    """The effects of all parts that some leaves have and others lack, the largest first."""
-    counts = Counter(part for one in told for part in dict.fromkeys(one.parts))
+    """The effects of all parts that some leaves have and others lack, largest first."""
+    counts = Counter(part for one in told for part in dict.fromkeys(one.elements))
     parts = [part for part, seen in counts.most_common() if seen < len(told)][:_PARTS]
     if len(told) < _FEWEST or not parts:
         return []
     rewards = np.array([one.reward for one in told])
     leaders = [told[place] for place in np.argsort(-rewards, kind="stable")[:_LEADERS]]
-    fixed = len({len(one.parts) for one in told}) == 1
-    others = [leaf for one in leaders for leaf in _neighbours(one.parts, parts, fixed)][:_NEIGHBOURS]
-    found = importances(_has([one.parts for one in told], parts), rewards, _has(others, parts))
+    fixed = len({len(one.elements) for one in told}) == 1
+    others = [leaf for one in leaders for leaf in _neighbours(one.elements, parts, fixed)][:_NEIGHBOURS]
+    found = importances(_has([one.elements for one in told], parts), rewards, _has(others, parts))
     effects = [(part, one, counts[part]) for part, one in zip(parts, found, strict=True)]
     return sorted(effects, key=lambda effect: (-effect[1].worth, -effect[1].probability))
 
 
-def _has(leaves: Sequence[Iterable[Part]], parts: Sequence[Part]) -> BoolArray:
+def _has(leaves: Sequence[Iterable[Element]], parts: Sequence[Element]) -> BoolArray:
     column = {part: place for place, part in enumerate(parts)}
     has = np.zeros((len(leaves), len(parts)), dtype=bool)
     for row, leaf in enumerate(leaves):
@@ -291,8 +291,8 @@ def _has(leaves: Sequence[Iterable[Part]], parts: Sequence[Part]) -> BoolArray:
     return has
 
 
-def _neighbours(leaf: Collection[Part], parts: Sequence[Part], fixed: bool) -> Iterator[set[Part]]:
-    """Leaves with one other option, in an order with two places exchanged, in a set with one other item."""
+def _neighbours(leaf: Collection[Element], parts: Sequence[Element], fixed: bool) -> Iterator[set[Element]]:
+    """Leaves with one other option, orders with two places exchanged, or sets with one other item."""
     own, at = set(leaf), {part.place: part for part in leaf}
     values = {part.value: part for part in leaf}
     is_order = fixed and len(values) == len(leaf) and all(part.value in values for part in parts)
@@ -303,7 +303,7 @@ def _neighbours(leaf: Collection[Part], parts: Sequence[Part], fixed: bool) -> I
             yield from ([own - {old} | {part} for old in leaf] if fixed else [own | {part}])
         elif is_order:
             old, source = at[part.place], values[part.value]
-            yield own - {old, source} | {part, Part(source.place, old.value)}
+            yield own - {old, source} | {part, Element(source.place, old.value)}
         else:
             yield own - {at[part.place]} | {part}
     if not fixed and "" in at:

@@ -1,6 +1,6 @@
 /* Steering */
 
-let sent = ""; // what became of the last request; it stays when the page is updated
+let sent = ""; // the status of the last request; it stays when the page is updated
 function say(text) {
   sent = text;
   document.getElementById("sent")?.replaceChildren(sent);
@@ -14,7 +14,7 @@ async function steer(action, value = null) {
     say(answer.ok ? "Sent. The search reads it before its next evaluation." : `Not sent: ${reply.error}`);
   } catch { say("Not sent: the page's server does not answer."); }
 }
-/* A leaf in the form of the log. Where numbers stand for names, it is written by names: as JSON, or with commas. */
+/* A leaf in the form of the log. If numbers stand for names, users write names: as JSON, or with commas. */
 function asLeaf(text, labels) {
   let found;
   try { found = JSON.parse(text); } catch {
@@ -28,7 +28,7 @@ function asLeaf(text, labels) {
     return place;
   });
 }
-/* The best leaf as text, to be changed. */
+/* The best leaf as editable text. */
 function leafField(run) {
   const best = run.best_encoded;
   const items = best?.set ?? best;
@@ -38,7 +38,7 @@ function leafField(run) {
 }
 function steerSection(run) {
   const requests = run.requests.length ? table([{ name: "Time" }, { name: "Request", kind: "long" }, { name: "Answer", kind: "long" }],
-    run.requests.map((one) => [clock(one.at), one.what, one.refused ? html("span", { class: "refused" }, `refused: ${one.answer}`) : one.answer ?? "pending"]), { label: "Requests", class: "cards" }) : null;
+    run.requests.map((one) => [clock(one.at), one.what, one.answer?.startsWith("refused") ? html("span", { class: "refused" }, one.answer) : one.answer ?? "pending"]), { label: "Requests", class: "cards" }) : null;
   if (!["running", "paused", "stopping"].includes(run.state)) return section("steer", "Steer", "The search is no longer running.", requests);
   const button = (name, act) => html("button", { type: "button", click: act }, name);
   const total = html("label", {}, "Total evaluations",
@@ -73,7 +73,7 @@ function sections() {
     own(comparisonsSection, found?.comparisons.length), pendingSection(run), evaluationsSection(run), own(settingsSection)].filter(known);
 }
 
-/* What the reader is using is not replaced. */
+/* Elements in use are not replaced. */
 const focusable = "a, button, input, select, summary, [tabindex]";
 function render() {
   whenPlaced.length = 0;

@@ -11,12 +11,12 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# Largest number of effects that are drawn, and of characters of a name.
+# Largest numbers of effects, and of characters in a name.
 _EFFECTS, _LONGEST = 12, 24
 
 
 def plotted(result: Result) -> "Figure":
-    """A figure with what can be drawn of a result."""
+    """A figure of a result."""
     try:
         pyplot = importlib.import_module("matplotlib.pyplot")
     except ModuleNotFoundError as error:
@@ -31,7 +31,7 @@ def plotted(result: Result) -> "Figure":
     _draw_rewards(axes[0], view)
     if view["effects"]:
         _draw_effects(axes[1], view["effects"][:_EFFECTS])
-    if "inline" in pyplot.get_backend():  # a notebook shows what is returned, and pyplot's figures once more
+    if "inline" in pyplot.get_backend():  # a notebook shows the returned figure, and pyplot's again
         pyplot.close(figure)
     return figure  # type: ignore[no-any-return]
 

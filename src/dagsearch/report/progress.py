@@ -6,12 +6,12 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Self, TextIO
 
-# Seconds between updates of a bar in a log, where each update stays.
+# Seconds between updates of a bar in a log file, where each update is a line.
 _SELDOM = 30.0
 
 
 class Progress:
-    """A bar on standard error that counts ``unit``; if it cannot be written to, nothing is shown.
+    """A bar on standard error that counts ``unit``; not shown if standard error cannot be written to.
 
     ``done`` is the number of evaluations of an earlier run.
     """
@@ -32,7 +32,7 @@ class Progress:
         self._try(lambda: self._bar.close())
 
     def _try(self, show: Callable[[], object]) -> None:
-        """Show something; errors of the output must not end the run."""
+        """Call ``show``; output errors must not end the run."""
         try:
             if self._shown:
                 show()
@@ -55,7 +55,7 @@ class Progress:
 
 
 def flush(stream: TextIO | None) -> None:
-    """Flush a stream; if that fails, let it lose what Python would write once more, and fail, at its end."""
+    """Flush a stream; on failure, drop its content, which Python would write again at exit."""
     if stream is None:  # the shell has closed it
         return
     try:

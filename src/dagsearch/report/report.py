@@ -18,7 +18,7 @@ from dagsearch.storage.record import Record, send_request
 
 # The default name of a run.
 _UNNAMED = "run"
-# Least time between updates of the page, in seconds, and the share of a core that showing them may take.
+# Shortest time between updates of the page, in seconds, and the share of a core that they may take.
 _LEAST, _SHARE = 1.0, 0.02
 
 
@@ -28,7 +28,7 @@ class Report:
     Parameters
     ----------
     views : sequence of mapping
-        One for each search, as :meth:`dagsearch.report.view.RunView.view` returns them.
+        One per search, from :meth:`dagsearch.report.view.RunView.view`.
     """
 
     def __init__(self, views: Sequence[Mapping[str, Any]]) -> None:
@@ -36,7 +36,7 @@ class Report:
 
     @classmethod
     def of_runs(cls, *storages: str | PathLike[str], name: str | None = None) -> "Report":
-        """The report of the runs in some databases, or of those with a name; they may be running."""
+        """The report of the runs in some databases, or of the runs with a name; they may be running."""
         return cls(Watched(storages, name).views())
 
     @classmethod
@@ -52,7 +52,7 @@ class Report:
         return cls([RunView("Result", record).view()])
 
     def to_dict(self) -> list[dict[str, Any]]:
-        """What the page shows, one dictionary for each search."""
+        """The content of the page, one dictionary per search."""
         return [dict(view) for view in self._views]
 
     def to_html(self) -> str:
@@ -79,7 +79,7 @@ class _Run:
         self.storage, self.where, self.header = storage, where, header
         self.viewed, self.running = RunView(header.name, Record(header)), False
         self.trouble: str | None = None
-        """Why it cannot be read any more."""
+        """Why it can no longer be read."""
 
     @property
     def version(self) -> str:
@@ -88,10 +88,10 @@ class _Run:
 
 
 class Watched:
-    """The runs behind a page: those with a name, or all of the databases, including later ones.
+    """The runs behind a page: all runs of the databases, including later ones, or the runs with one name.
 
-    Each database must have a run. With ``steer`` the page has buttons that steer the runs. Every method may
-    be called from several threads.
+    Each database must have a run. With ``steer`` the page has buttons that steer the runs. All methods are
+    thread-safe.
     """
 
     def __init__(
@@ -102,7 +102,7 @@ class Watched:
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._storages, self._name, self._steer, self._clock = list(storages), name, steer, clock
-        # None is ever removed: the page knows them by their place.
+        # Runs are never removed: the page identifies them by their place.
         self._runs: dict[tuple[int, str], _Run] = {}
         self._lock, self._every = threading.Lock(), _LEAST
 
@@ -128,27 +128,27 @@ class Watched:
             return send_request(database, asked.header.name, action, value)
 
     def views(self) -> list[dict[str, Any]]:
-        """What the page shows now; raises ``StorageError`` if a database cannot be read."""
+        """The current content of the page; raises ``StorageError`` if a database cannot be read."""
         with self._lock:
             self._update()
             return self._views()
 
     def page(self) -> str:
-        """The page as it is now; its script asks for updates."""
+        """The current page; its script asks for updates."""
         with self._lock:
             version = self._update()
             return html_page(self._views(), self._live(version))
 
     def content(self, seen: str) -> str | None:
-        """What the page shows now, as JSON; ``None`` if it is up to date."""
+        """The current content as JSON; ``None`` if the page is up to date."""
         with self._lock:
             version = self._update()
             if version == seen:
                 return None
             began = time.process_time()
             views = self._views()
-            # A large search is shown less often, so that watching never takes much from the run. What is
-            # new must be read once, however often that is.
+            # The page of a large search is updated less often, so that watching never takes much from the
+            # run. New events must be read once in any case.
             self._every = max(_LEAST, (time.process_time() - began) / _SHARE)
             return content_json(views, self._live(version))
 
@@ -156,7 +156,7 @@ class Watched:
         return {"every": self._every, "steer": self._steer, "version": version}
 
     def _update(self) -> str:
-        """Read what is new; returns what identifies the content."""
+        """Read new events; returns the version of the content."""
         for place, storage in enumerate(self._storages):
             try:
                 with closing(database_of(storage)) as database:
@@ -168,12 +168,12 @@ class Watched:
                 for run in known:
                     run.trouble = str(error)
         waiting = any(run.viewed.record.pending for run in self._runs.values())
-        # Ages change as time goes by.
+        # Ages change with time.
         clock = str(int(self._clock() / 5.0)) if waiting else ""
         return "-".join([*(run.version for run in self._runs.values()), clock])
 
     def _follow(self, place: int, database: Database) -> None:
-        """Read what is new in a database; a run that was replaced by another is read from its beginning."""
+        """Read new events of a database; a run that was replaced by another is read from its beginning."""
         headers = [one for one in database.runs() if self._name in (None, one.name)]
         if not headers:
             named = "" if self._name is None else f" named {self._name!r}"

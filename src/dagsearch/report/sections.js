@@ -63,7 +63,7 @@ function calibrationSection(run) {
     : "Too few predictions for a calibration.";
   const draw = (width) => {
     const ys = spanned(extent(points.map((one) => one.reward)));
-    // No interval goes beyond what a reward can be; wide ones end at the frame: they must not squeeze what was predicted well.
+    // No interval exceeds the range of rewards; wide ones end at the frame so that they do not squeeze good predictions.
     const [lowest, highest] = run.bounds.map((end, i) => end ?? (i ? Infinity : -Infinity));
     const possible = (value) => clamp(value, lowest, highest);
     const end = (one, side) => possible(one.predicted[0] + side * 1.645 * one.predicted[1]);
@@ -130,7 +130,7 @@ function pathSection(run) {
     table(heads, rows, { label: "Path", class: "cards" }));
 }
 
-/* All evaluations; a click on the name of a column sorts by it. */
+/* All evaluations; a click on a column's name sorts by it. */
 const sorted = { by: null, down: true, rows: 20 };
 function evaluationsSection(run) {
   const { history, words } = run;
@@ -161,7 +161,7 @@ function evaluationsSection(run) {
     holder.replaceChildren(table(heads, rows, { label: "Evaluations", class: "cards" }), ...(all.length > sorted.rows ? [more] : []));
   };
   fill();
-  return section("evaluations", `All ${words.evaluation}s`, `${best ? `What differs from the ${words.best} is marked. ` : ""}Select a column to sort by it.`, holder);
+  return section("evaluations", `All ${words.evaluation}s`, `${best ? `Differences from the ${words.best} are marked. ` : ""}Select a column to sort by it.`, holder);
 }
 
 function pendingSection(run) {

@@ -53,7 +53,7 @@ function codeSection({ code }) {
       await navigator.clipboard.writeText(code);
       button.textContent = "Copied";
     } catch {
-      getSelection().selectAllChildren(shown); // without permission, for the reader to copy
+      getSelection().selectAllChildren(shown); // without permission the reader copies the selection
     }
   }
   return section("code", "In Python", null, shown, button);

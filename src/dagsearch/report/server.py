@@ -1,7 +1,7 @@
-"""The server of the live page: for this machine alone, and for those who know its address.
+"""The server of the live page, for users of this machine who know its address.
 
 Every address begins with a random token. Requests without it, with a host name other than this machine's (as
-after DNS rebinding), or from pages of another origin are refused. The port in the host name may be any, so
+after DNS rebinding), or from pages of another origin are refused. Any port is allowed in the host name, so
 that ``ssh -L`` can forward the page to another port.
 """
 
@@ -52,7 +52,7 @@ class _OwnOrigin:
 def make_app(watched: Watched, token: str, steer: bool) -> Starlette:
     """The application that serves the page; the ``token`` is the first part of every path.
 
-    Requests to steer are taken only with ``steer``; otherwise nothing is ever written.
+    Steering requests are accepted only with ``steer``; otherwise nothing is ever written.
     """
 
     async def page(_: Request) -> Response:
@@ -69,7 +69,7 @@ def make_app(watched: Watched, token: str, steer: bool) -> Starlette:
                 asked = await request.json()
             number = await run_in_threadpool(lambda: watched.request(**asked))
         except TimeoutError:
-            return _refused(408, "the request did not come in time", Connection="close")
+            return _refused(408, "the request did not arrive in time", Connection="close")
         except (ValueError, TypeError, RecursionError, ClientDisconnect) as error:
             return _refused(400, str(error) or type(error).__name__)
         except StorageError as error:  # no process runs the search, or its database cannot be written
@@ -84,7 +84,7 @@ def make_app(watched: Watched, token: str, steer: bool) -> Starlette:
 
 
 def _refused(status: int, reason: str, **headers: str) -> Response:
-    """The answer to a request that was not sent: one line that says why."""
+    """The answer to a refused request: one line with the reason."""
     content = {"error": " ".join(reason.split())}
     return JSONResponse(content, status_code=status, headers={**_HEADERS, **headers})
 
@@ -92,7 +92,7 @@ def _refused(status: int, reason: str, **headers: str) -> Response:
 def serve(watched: Watched, port: int, steer: bool, announce: Callable[[str], None]) -> None:
     """Serve the page until Ctrl-C, at any free port if ``port`` is 0.
 
-    ``announce`` is called with the address of the page once the server can be reached.
+    ``announce`` is called with the address of the page once the server is ready.
     """
     token = secrets.token_urlsafe(24)
     config = Config(

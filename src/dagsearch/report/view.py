@@ -1,4 +1,4 @@
-"""The content of the page in types that JSON has, computed from the record of a search."""
+"""The content of the page as JSON types, computed from the record of a search."""
 
 import math
 from collections.abc import Sequence
@@ -11,31 +11,31 @@ from dagsearch._internal.texts import shown
 from dagsearch.data import accuracy
 from dagsearch.forecasts import FARTHEST, forecast, progress_of
 from dagsearch.report.importance import Effect, effects_of
-from dagsearch.report.parts import (
-    Part,
+from dagsearch.report.leaves import (
+    Element,
     Shown,
-    leaf_parts,
+    elements_of,
+    leaf_elements,
     leaf_text,
     leaf_texts,
-    parts_of,
     text_of,
     worker_name,
 )
 from dagsearch.storage.record import Record, Request
 
-# Largest numbers of evaluations, effects, pending evaluations, failures and requests that are shown.
+# Largest numbers of evaluations, effects, pending evaluations, failures and requests on the page.
 _POINTS, _EFFECTS, _PENDING, _FAILURES, _REQUESTS = 5000, 40, 60, 20, 12
-# Growth of the number of evaluations after which importances are computed again.
+# Growth factor of the number of evaluations after which importances are computed again.
 _RENEWED = 1.1
-# Largest number of names that a leaf to be proposed may be written with.
+# Largest number of names that the form for proposing a leaf offers.
 _LABELS = 2000
-# Number of rewards that the speed of the search is computed from.
+# Number of rewards from which the speed of the search is computed.
 _RECENT = 50
-# Numbers of further evaluations that gains are listed for, and number of points of the forecast's band.
+# Numbers of further evaluations for which gains are listed, and number of points of the forecast's band.
 _AHEAD, _BAND = (1, 10, 100, 1000), 24
-# Largest number of alternatives to a decision that are shown.
+# Largest number of alternatives shown for a decision.
 _BREADTH = 3
-# What things are called.
+# Words of the page.
 _WORDS = {
     "so far": "best so far",
     "reward": "reward",
@@ -47,19 +47,19 @@ _WORDS = {
 }
 _NOISY_WORDS = {**_WORDS, "so far": "largest reward so far", "best": "recommended leaf"}
 SELECTION_WORDS = {**_WORDS, "reward": "score", "evaluation": "subset", "leaf": "subset", "leaves": "subsets"}
-"""What things are called in a feature selection."""
+"""Words of the page of a feature selection."""
 SELECTION_WORDS |= {"best": "best subset", "item": "feature"}
 
 
 class RunView:
-    """A search as the page shows it; it keeps what would take long to compute again.
+    """The view of a search on the page; importances, which are slow to compute, are cached.
 
     Parameters
     ----------
     name : str
         Name of the search, such as that of its file.
     record : Record
-        What has happened so far.
+        The events so far.
     effects : list of Effect, optional
         Importances of parts, the largest first; by default they are computed from the record.
     """
@@ -69,12 +69,12 @@ class RunView:
         self._effects, self._used = effects or [], 0.0 if effects is None else math.inf
 
     def view(self, now: float | None = None, running: bool = False) -> dict[str, Any]:
-        """What the page shows ``now``, by default at the last event; ``running`` if a process is at work."""
+        """The page's content ``now``, by default at the last event; ``running`` if a process is active."""
         record = self.record
-        told = [Shown(parts_of(one, record), *one[2:]) for one in record.told]
+        told = [Shown(elements_of(one, record), *one[2:]) for one in record.told]
         head, known = headline(record, told, running), accuracy(told)
         effects = [] if record.game else self._effects_now(told, running)
-        way = [] if record.best is None or record.game else told[record.best].parts
+        way = [] if record.best is None or record.game else told[record.best].elements
         ordered = bool(way) and bool(way[0].place)
         if not ordered:  # the items of a set: the most important first
             rank = {part: place for place, (part, _, _) in enumerate(effects)}
@@ -106,14 +106,14 @@ class RunView:
         }
 
     def _effects_now(self, told: Sequence[Shown], running: bool) -> list[Effect]:
-        """Importances of parts; while a search runs, computed now and then."""
+        """Importances of parts; recomputed only occasionally while a search runs."""
         if len(told) >= _RENEWED * self._used or (len(told) > self._used and not running):
             self._effects, self._used = effects_of(told), len(told)
         return self._effects
 
 
 def headline(record: Record, told: Sequence[Shown], running: bool) -> dict[str, Any]:
-    """The sentence, the tiles below it, the best leaf and the forecast."""
+    """The headline, the tiles below it, the best leaf and the forecast."""
     sign, noisy = -1.0 if record.minimized else 1.0, _is_noisy(record)
     left = None if record.budget is None else max(0, record.budget - record.spent)
     state = _state(record, running, left)
@@ -153,7 +153,7 @@ def headline(record: Record, told: Sequence[Shown], running: bool) -> dict[str, 
         "sentence": text + ("." if state in ("running", "ended") else f" ({state})."),
         "tiles": [*tiles, ["State", state, None]],
         "best": best,
-        "best_leaf": None if record.best is None or record.game else leaf_texts(told[record.best].parts),
+        "best_leaf": None if record.best is None or record.game else leaf_texts(told[record.best].elements),
         "forecast": ahead,
         "left": left,
         "noisy": noisy,
@@ -161,7 +161,7 @@ def headline(record: Record, told: Sequence[Shown], running: bool) -> dict[str, 
 
 
 def _source(name: str, record: Record) -> list[str]:
-    """What is searched, in a few words."""
+    """The subject of the search, in a few words."""
     kind = "feature selection" if record.selection else record.problem
     request = record.about.get("select") or {}  # the options of dagsearch select
     asked = [f"{what} {request[what]}" for what in ("target", "estimator", "scoring") if request.get(what)]
@@ -169,7 +169,7 @@ def _source(name: str, record: Record) -> list[str]:
 
 
 def _activity(record: Record, now: float | None) -> dict[str, Any]:
-    """What is pending, what has failed, and what the user has asked for."""
+    """Pending evaluations, failures and users' requests."""
     return {
         "pending": [
             {
@@ -186,16 +186,16 @@ def _activity(record: Record, now: float | None) -> dict[str, Any]:
         ],
         "failure_count": len(record.failures),
         "requests": [
-            {"at": one.at, "what": _what(one, record), "answer": one.answer, "refused": one.refused}
+            {"at": one.at, "what": _what(one, record), "answer": one.answer}
             for one in list(record.requests.values())[: -_REQUESTS - 1 : -1]
         ],
     }
 
 
 def _what(request: Request, record: Record) -> str:
-    """What a user has asked for."""
+    """A user's request as text."""
     if request.action == "propose":
-        return f"evaluate {leaf_text(leaf_parts(request.value, record.form, record.labels))} next"
+        return f"evaluate {leaf_text(leaf_elements(request.value, record.form, record.labels))} next"
     return f"budget {shown(request.value)}" if request.action == "budget" else request.action
 
 
@@ -208,7 +208,7 @@ def _state(record: Record, running: bool, left: int | None) -> str:
 
 
 def _seconds_left(record: Record, left: int | None) -> float | None:
-    """Seconds that the evaluations left will take, at the speed of the last ones."""
+    """Seconds for the remaining evaluations, at the speed of the latest ones."""
     recent = record.told[-_RECENT:]
     if not left or len(recent) < 2:
         return None
@@ -216,7 +216,7 @@ def _seconds_left(record: Record, left: int | None) -> float | None:
 
 
 def _points(record: Record, told: Sequence[Shown]) -> list[dict[str, Any]]:
-    """The evaluations with the best reward so far; if very many, all improvements and an even sample."""
+    """The evaluations with the best reward so far; if there are very many, all improvements and a sample."""
     if not told:
         return []
     sign = -1.0 if record.minimized else 1.0
@@ -230,7 +230,7 @@ def _points(record: Record, told: Sequence[Shown]) -> list[dict[str, Any]]:
             "best": None if record.game else sign * float(best[place]),
             "seconds": told[place].seconds,
             "predicted": None if belief is None else [sign * belief.mean, max(belief.variance, 0.0) ** 0.5],
-            "leaf": leaf_texts(told[place].parts),
+            "leaf": leaf_texts(told[place].elements),
         }
         for place in np.union1d(some, improved).tolist()
         for belief in [told[place].predicted]
@@ -238,9 +238,9 @@ def _points(record: Record, told: Sequence[Shown]) -> list[dict[str, Any]]:
 
 
 def _forecast(record: Record, told: Sequence[Shown], left: int | None) -> list[dict[str, float]]:
-    """The best reward after further evaluations: all that are left, or as many as there were.
+    """The best reward after further evaluations: all remaining ones, or as many as there were.
 
-    It goes no farther than the calibration of forecasts was measured. There is none for costly steps, where
+    It ends where the calibration of forecasts was no longer measured. There is none for costly steps, whose
     calibration was not measured, for games, whose value may rise or fall, or if nothing better is possible.
     ``low`` is the smaller gain.
     """
@@ -259,30 +259,30 @@ def _forecast(record: Record, told: Sequence[Shown], left: int | None) -> list[d
     return points
 
 
-def path_to(told: Sequence[Shown], way: Sequence[Part], sign: float) -> list[dict[str, Any]]:
-    """Decisions one after another, each with the best alternatives after the same earlier decisions."""
+def path_to(told: Sequence[Shown], way: Sequence[Element], sign: float) -> list[dict[str, Any]]:
+    """The decisions in order, each with the best alternatives after the same earlier decisions."""
     below, steps = list(told), []
     for part in way:
-        rewards: dict[Part, list[float]] = {part: []}
+        rewards: dict[Element, list[float]] = {part: []}
         for one in below:
-            instead = [other for other in one.parts if other.place == part.place and other not in way]
-            for other in [part] if part in one.parts else instead:
+            instead = [other for other in one.elements if other.place == part.place and other not in way]
+            for other in [part] if part in one.elements else instead:
                 rewards.setdefault(other, []).append(one.reward)
         first = rewards.pop(part)
         others = sorted(rewards, key=lambda other: -max(rewards[other]))[:_BREADTH]
         described = [_described(other, rewards[other], sign) for other in others]
         steps.append({**_described(part, first, sign), "others": described})
-        below = [one for one in below if part in one.parts]
+        below = [one for one in below if part in one.elements]
     return steps
 
 
-def _described(part: Part, rewards: Sequence[float], sign: float) -> dict[str, Any]:
+def _described(part: Element, rewards: Sequence[float], sign: float) -> dict[str, Any]:
     mean = sign * sum(rewards) / len(rewards)
     return {"label": str(part), "best": sign * max(rewards), "mean": mean, "count": len(rewards)}
 
 
 def _is_noisy(record: Record) -> bool:
-    """Whether the best leaf is chosen by its mean rather than by the largest reward."""
+    """Whether the best leaf is chosen by mean rather than by the largest reward."""
     if record.best is None or record.game:
         return False
     best = record.told[record.best].reward
@@ -290,7 +290,7 @@ def _is_noisy(record: Record) -> bool:
 
 
 def number(value: float | None) -> str:
-    """A number with four significant digits, or all digits before the point."""
+    """A number with four significant digits, or all digits before the decimal point."""
     if value is None:
         return "unknown"
     return (f"{value:,.0f}" if 1e4 <= abs(value) < 1e12 else f"{value:.4g}").replace("-", "−")

@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
-from dagsearch._internal.texts import shown
-from dagsearch.errors import DagSearchError, ProblemError
+from dagsearch._internal.texts import described, shown
+from dagsearch.errors import ProblemError
 from dagsearch.posterior.units import checked_reward
 from dagsearch.problem import Problem, State, StepProblem, has_costly_steps
 from dagsearch.results import Evaluation, Proposal, Result
@@ -34,11 +34,9 @@ def checked_given(problem: Problem | StepProblem, known: Known, start: Iterable[
             leaf = given.leaf if isinstance(given, Proposal) else space.as_leaf(given)
             space.key(leaf)
             if len(space.problem.actions(leaf)) > 0:
-                raise ProblemError(f"{leaf!r} is not a leaf: the problem has actions there")
-        except (DagSearchError, ValueError) as error:
-            raise type(error)(f"{name}: {error}") from error
+                raise ProblemError("the problem has actions there")
         except Exception as error:  # the problem's own methods, of a leaf that it may not understand
-            what = f"{shown(given)} is not a leaf of the problem ({type(error).__name__}: {error})"
+            what = f"{shown(given)} is not a leaf of the problem ({described(error)})"
             raise ProblemError(f"{name}: {what}") from error
     return told, first
 
@@ -76,10 +74,7 @@ def pairs_of(known: Known) -> list[tuple[Any, float]]:
         pair = (one.leaf, one.reward) if isinstance(one, Evaluation) else one
         if not isinstance(pair, tuple | list) or len(pair) != 2:
             raise ValueError(f"known[{place}] must be a pair of a leaf and its reward, got {shown(one)}")
-        try:
-            pairs.append((pair[0], checked_reward(pair[1], pair[0])))
-        except (DagSearchError, ValueError) as error:
-            raise type(error)(f"known[{place}]: {error}") from error
+        pairs.append((pair[0], checked_reward(pair[1], pair[0])))
     return pairs
 
 

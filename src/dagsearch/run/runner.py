@@ -19,7 +19,7 @@ from dagsearch.errors import EvaluationError, ProblemError, SearchExhausted
 from dagsearch.log import LOST_AFTER
 from dagsearch.posterior.units import LARGEST_REWARD
 from dagsearch.problem import Edge, has_costly_steps, takes
-from dagsearch.results import Evaluation, Proposal, Result
+from dagsearch.results import Evaluation, Proposal
 from dagsearch.run.pools import Pool, breakdown
 
 if TYPE_CHECKING:
@@ -29,8 +29,6 @@ logger = logging.getLogger(__name__)
 
 # Seconds between two checks of other processes and requests while no evaluation ends.
 _GLANCE = 0.1
-# R² below which the search logs that the surrogate fits poorly.
-_POOR = 0.1
 # Characters of each end of a long leaf in a message.
 _OF_LEAF = 500
 
@@ -66,10 +64,9 @@ class Execution:
         check(sound, "n_jobs", "a positive whole number, or -1 for all cores", jobs)
         check(timeout is None or is_positive(timeout), "timeout", "a positive number of seconds", timeout)
         check(is_positive(self.lost_after), "lost_after", "a positive number of seconds", self.lost_after)
-        if isinstance(on_error, str):
-            sound = on_error in ("raise", "skip")
-        else:
-            sound = is_finite(on_error) and abs(float(on_error)) <= LARGEST_REWARD
+        sound = on_error in ("raise", "skip") or (
+            is_finite(on_error) and abs(float(on_error)) <= LARGEST_REWARD
+        )
         check(sound, "on_error", f"'raise', 'skip' or a reward of size {LARGEST_REWARD:g} or less", on_error)
         checked_flag("deterministic", self.deterministic)
         checked_callback(self.callback)
@@ -119,14 +116,15 @@ class Runner(Generic[T]):
 
     def __init__(self, search: "Search", pool: Pool, take: Take[T], stop: Stop) -> None:
         self._search, self._pool, self._take, self._stop = search, pool, take, stop
+        self._data = search.data
         self._began = time.perf_counter()
         self._running: dict[Future[Any], Proposal] = {}
         self._total, self._exhausted, self._paused = 0.0, False, False
 
     def steps(self, total: float, lost_after: float = LOST_AFTER) -> Generator[T]:
         """Evaluate until the evaluations have taken ``total``; yields what ``take`` returns for each."""
-        self._search.data.stopped, self._total = "budget", total
-        self._search.log.begun(total - self._search.data.known, lost_after)  # the budget counts no known ones
+        self._data.stopped, self._total = "budget", total
+        self._search.log.begun(total - self._data.known, lost_after)  # the budget counts no known ones
         seconds = math.inf if self._stop.seconds is None else self._stop.seconds
         with closing(self._pool):
             try:
@@ -148,19 +146,19 @@ class Runner(Generic[T]):
 
     def _end_if_due(self, seconds: float) -> None:
         """End the run if a rule for stopping holds after so many seconds."""
-        stop, data, best = self._stop, self._search.data, self._search.data.best
-        if self.stopped != "budget":
+        stop, data, best = self._stop, self._data, self._data.best
+        if data.stopped != "budget":
             return
         if stop.target is not None and best is not None and best.reward >= stop.target:
-            self.end("target")
+            data.stopped = "target"
         elif stop.patience is not None and best is not None and data.since_best >= stop.patience:
-            self.end("patience")
+            data.stopped = "patience"
         elif stop.seconds is not None and seconds >= stop.seconds:
-            self.end("seconds")
+            data.stopped = "seconds"
         elif stop.tolerance is not None and best is not None:
             ahead = self._search.forecast(max(1, round(self._left)))
             if ahead is not None and ahead.high - best.reward < stop.tolerance:
-                self.end("tolerance")
+                data.stopped = "tolerance"
 
     def _go_on(self) -> bool:
         """Start evaluations, unless users of the run say otherwise; returns whether to wait for any."""
@@ -168,9 +166,9 @@ class Runner(Generic[T]):
         steering, paused = self._search.log.steering, False
         if steering is not None:
             if steering.budget is not None:
-                self._total = steering.budget + self._search.data.known
-            if steering.last_stop > self._search.log.began and self.stopped == "budget":
-                self.end("steered")
+                self._total = steering.budget + self._data.known
+            if steering.last_stop > self._search.log.began and self._data.stopped == "budget":
+                self._data.stopped = "steered"
             paused = steering.paused and self._left > 0
             for request, leaf in steering.wanted.items() if self._left > 0 and not paused else ():
                 self._propose(request, leaf)
@@ -182,21 +180,12 @@ class Runner(Generic[T]):
         if self._running:
             return True
         # The rewards of others count here, too, and they may die.
-        waits = paused or (self.stopped == "budget" and bool(self._elsewhere))
+        waits = paused or (self._data.stopped == "budget" and bool(self._elsewhere))
         if waits:
             time.sleep(_GLANCE)
         if paused and self._search.deadline.passed():
-            self.end("seconds")
+            self._data.stopped = "seconds"
         return waits
-
-    @property
-    def stopped(self) -> str:
-        """Why the run ended, or ``"budget"`` while it continues."""
-        return self._search.data.stopped or "budget"
-
-    def end(self, reason: str) -> None:
-        """Start no further evaluation, for this reason; those that are running are awaited."""
-        self._search.data.stopped = reason
 
     @property
     def _elsewhere(self) -> list[Proposal]:
@@ -206,7 +195,7 @@ class Runner(Generic[T]):
     @property
     def _left(self) -> float:
         """What is left of the budget for further evaluations."""
-        if self.stopped != "budget":
+        if self._data.stopped != "budget":
             return 0.0
         busy = [*self._running.values(), *self._elsewhere]
         return self._total - self._search.spent - sum(one.cost for one in busy)
@@ -219,43 +208,33 @@ class Runner(Generic[T]):
                     self._search.deadline.check()
                 proposal = self._search.try_ask()
             except OutOfTime:
-                self.end("seconds")
+                self._data.stopped = "seconds"
                 break
             except SearchExhausted:
                 if not self._elsewhere:  # otherwise one of them may die
-                    rewards = len(self._search.history)
-                    logger.info("every leaf was evaluated or is being evaluated, after %d rewards", rewards)
-                    self.end("exhausted")
+                    self._data.stopped = "exhausted"
                 self._exhausted = True
                 break
             if proposal is not None:  # else another process has asked in between
                 try:
                     self._running[self._pool.start(self._search.problem, proposal.leaf)] = proposal
                 except BaseException:
-                    self._postpone(proposal)
+                    self._data.offered.append(proposal)
                     raise
             self._search.log.catch_up()  # others ask, too, so that less may be left
 
-    def _postpone(self, proposal: Proposal) -> None:
-        """Let a proposal be asked for again, because its evaluation was interrupted."""
-        search = self._search
-        if search.log.steering is not None:  # it stays pending in the stored run
-            search.data.offered.append(proposal)
-        elif any(proposal is one for one in search.pending):
-            search.forget(proposal, again=True)
-
     def _finish(self) -> None:
-        """Take the evaluations that have ended; let the other leaves be asked for again."""
-        for future, proposal in self._running.items():
+        """Take the evaluations that have ended; the other leaves stay pending, and are offered again."""
+        for future in self._running:
             future.cancel()
-            if self._search.log.broken is not None:
-                continue  # the search must not know more than its log
+        if self._search.log.broken is not None:
+            return  # the search must not know more than its log
+        for future, proposal in self._running.items():
             if future.done() and breakdown(future) is None:
                 self._take(proposal, future, True)  # its cost has been paid
             else:
-                self._postpone(proposal)
-        if self._search.log.broken is None:
-            self._search.log.write("end", stopped=self.stopped)
+                self._data.offered.append(proposal)
+        self._search.log.write("end", stopped=self._data.stopped)
 
     def _propose(self, request: int, encoded: Any) -> None:
         """Evaluate the leaf of a user's request next; refuse it in the log if that is impossible."""
@@ -299,7 +278,7 @@ def until(
         wish = None if evaluation is None or how.callback is None or closing else how.callback(evaluation)
         # Only True itself: a function may return something by accident, such as a number of characters.
         if isinstance(wish, bool | np.bool_) and wish:
-            runner.end("callback")
+            search.data.stopped = "callback"
         return evaluation
 
     pool = Pool(search.problem, how.executor, how.n_jobs, how.timeout, how.deterministic)
@@ -364,14 +343,3 @@ def checked_callback(callback: Callback | None) -> Callback | None:
     sound = callback is None or (callable(callback) and takes(callback, 1))
     check(sound, "callback", "a function of one argument, an Evaluation", callback)
     return callback
-
-
-def log_if_poor(result: Result) -> Result:
-    """The same result; a surrogate that fits poorly is logged."""
-    if result.r2 is not None and result.r2 < _POOR:
-        logger.warning(
-            "the surrogate fits poorly (R² %.2f on the second half of the rewards), which is common after "
-            "few evaluations; if it lasts, another covariance may describe better which states are alike",
-            result.r2,
-        )
-    return result

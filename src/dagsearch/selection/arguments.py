@@ -1,4 +1,4 @@
-"""The arguments of the selector and of ``fit``, checked, and what one look at the table suggests."""
+"""Checked arguments of the selector and of ``fit``, and the first subsets that the table suggests."""
 
 import warnings
 from collections import Counter
@@ -33,11 +33,11 @@ from dagsearch.selection.scoring import SubsetScorer, weights_of
 
 # Largest part of the budget for first subsets.
 _PART = 0.3
-# With more features, only the most relevant ones are searched: a belief about each would be worth little.
+# With more features, only the most relevant ones are searched: there is too little data to learn about each.
 MOST_CANDIDATES = 1000
 # Largest number of features that "auto" considers.
 _MOST_OPEN = 20
-# Number of rows that correlations between features are computed from.
+# Number of rows from which correlations between features are computed.
 _ALIKE_ROWS = 5000
 
 
@@ -48,10 +48,10 @@ class Features:
     count: int
     """Number of features."""
     names: Sequence[str] | None
-    """Their names; ``None`` if the data have none."""
+    """Their names; ``None`` if the data has none."""
 
     def labels(self, columns: Iterable[int]) -> tuple[Any, ...]:
-        """Names of columns, or their numbers if they have no names."""
+        """Names of columns, or their numbers if there are no names."""
         return tuple(int(column) if self.names is None else self.names[column] for column in columns)
 
     def texts(self, columns: Iterable[int]) -> list[str]:
@@ -59,7 +59,7 @@ class Features:
         return list(map(str, self.labels(columns)))
 
     def columns(self, argument: str, given: Any) -> list[int]:
-        """Column numbers of features that an argument gives by number, name or mask."""
+        """Column numbers of the features in an argument: numbers, names or a mask."""
         given = [given] if isinstance(given, (str, Integral)) else given
         listed = _listed(argument, given, "features")
         if listed and all(isinstance(feature, (bool, np.bool_)) for feature in listed):
@@ -83,7 +83,7 @@ class Features:
 
 
 def _listed(argument: str, given: Any, entries: str) -> list[Any]:
-    """The entries of an iterable that is not text; none of ``None``."""
+    """The entries of an iterable that is not text; an empty list for ``None``."""
     if given is not None and (isinstance(given, (str, bytes)) or not isinstance(given, Iterable)):
         raise ValueError(f"{argument} must be a sequence of {entries}, got {given!r}")
     return [] if given is None else list(given)
@@ -97,9 +97,9 @@ def subset_problem(
     groups: Any,
     relevance: FloatArray | None = None,
 ) -> ColumnSubsets:
-    """The problem of choosing a subset; it may warn.
+    """The problem of choosing a subset; may warn.
 
-    With more than 1,000 features to choose from, only the most relevant ones can be chosen.
+    With more than 1,000 candidates, only the most relevant ones can be chosen.
     """
     listed = [_listed("groups", group, "groups") for group in _listed("groups", groups, "groups")]
     grouped = [set(features.columns("groups", group)) for group in listed]
@@ -107,7 +107,7 @@ def subset_problem(
     shared = [column for column, count in counts.items() if count > 1]
     if shared:
         raise ValueError(f"groups must not overlap, but two of them contain {features.labels(shared)[0]!r}")
-    # A group is one choice, as a column without a group is.
+    # A group is one choice, like a column without a group.
     whole = {column: tuple(sorted(group)) for group in grouped for column in group}
     held, banned = (
         {whole.get(column, (column,)) for column in features.columns(argument, given)}
@@ -128,14 +128,14 @@ def subset_problem(
 
 
 def _size_range(wanted: Any, choices: int, held: int) -> tuple[int, int]:
-    """The smallest and the largest number of choices, of which ``held`` are fixed."""
+    """The smallest and the largest number of choices, including ``held`` fixed ones."""
     if wanted is None:
         return (max(1, held, choices // 2),) * 2
     if isinstance(wanted, str) and wanted == "auto":
         return max(1, held), max(held, min(_MOST_OPEN, choices))
     least, most = _wanted_sizes(wanted, choices)
     if not 1 <= least <= most:
-        raise ValueError(f"n_features_to_select must be at least 1, and ascending, got {wanted!r}")
+        raise ValueError(f"n_features_to_select must be at least 1 and ascending, got {wanted!r}")
     if most > choices or 1 < least == choices:
         selected = "all of them are selected" if least >= choices else f"at most {choices} are selected"
         message = f"n_features_to_select={wanted!r}, but there are {choices} features to choose from"
@@ -159,7 +159,7 @@ def _wanted_sizes(wanted: Any, choices: int) -> tuple[int, int]:
 
 
 def subset_covariance(data: Any, relevance: FloatArray | None, problem: ColumnSubsets) -> Covariance:
-    """Features are as alike as their correlations, and matter as much as the ranking suggests.
+    """A covariance with features as similar as they correlate and as important as the ranking suggests.
 
     A group is represented by its most relevant column.
     """
@@ -174,7 +174,7 @@ def subset_covariance(data: Any, relevance: FloatArray | None, problem: ColumnSu
 
 
 def validated_data(selector: Any, data: Any, target: Any) -> tuple[Any, Any]:
-    """The data, from which columns can be taken, and the target.
+    """The data with selectable columns, and the target.
 
     A data frame is returned unchanged. The selector gets ``n_features_in_`` and ``feature_names_in_``.
     """
@@ -197,7 +197,7 @@ def validated_data(selector: Any, data: Any, target: Any) -> tuple[Any, Any]:
 
 
 def checked_scorer(estimator: Any, scoring: Any) -> Any:
-    """The scorer that the argument ``scoring`` stands for."""
+    """The scorer named by the argument ``scoring``."""
     if isinstance(scoring, (list, tuple, set, dict)):
         raise ValueError(f"scoring must be one score, by name or as a callable, got {scoring!r}")
     if isinstance(scoring, str):
@@ -206,7 +206,7 @@ def checked_scorer(estimator: Any, scoring: Any) -> Any:
 
 
 def check_scorer_name(argument: str, name: str) -> None:
-    """Raise if scikit-learn has no scorer of this name."""
+    """Raise if scikit-learn has no scorer with this name."""
     if name not in get_scorer_names():
         advice = did_you_mean(name, get_scorer_names(), "see sklearn.metrics.get_scorer_names()")
         raise ValueError(f"{argument}: scikit-learn has no scorer {name!r}; {advice}")
@@ -215,8 +215,8 @@ def check_scorer_name(argument: str, name: str) -> None:
 def routed_metadata(selector: Any, scorer: Any, params: Mapping[str, Any]) -> Bunch:
     """The metadata for the estimator, the splitter and the scorer.
 
-    Without metadata routing, weights go to the last step of a pipeline, and to the scorer if it accepts them,
-    as in scikit-learn's searches.
+    Without metadata routing, the last step of a pipeline gets weights, and so does the scorer if it accepts
+    them, as in scikit-learn's searches.
     """
     if get_config()["enable_metadata_routing"]:
         return process_routing(selector, "fit", **params)
@@ -232,9 +232,9 @@ def routed_metadata(selector: Any, scorer: Any, params: Mapping[str, Any]) -> Bu
 
 
 def weight_params(estimator: Any, scorer: Any, weights: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Parameters for fitting and for scoring with weights of the rows; none without weights.
+    """Parameters for fitting and for scoring with weights of the rows; empty without weights.
 
-    They are for the last step of a pipeline, and for the scorer if it accepts them.
+    The last step of a pipeline gets them, and the scorer if it accepts them.
     """
     if weights is None:
         return {}, {}
@@ -249,29 +249,29 @@ def weight_params(estimator: Any, scorer: Any, weights: Any) -> tuple[dict[str, 
     return {f"{prefix}sample_weight": weights}, {"sample_weight": weights} if accepts else {}
 
 
-# What fit is about to do -----------------------------------------------------------------------------
+# The plan of fit -------------------------------------------------------------------------------------
 
 
 class Plan(NamedTuple):
-    """A selection that can begin: nothing the user gave is unchecked, and nothing has been scored."""
+    """A selection that is ready to begin: all arguments are checked, and nothing has been scored."""
 
     features: Features
     problem: ColumnSubsets
     score: SubsetScorer
     covariance: Covariance
-    """What is believed about subsets before any score."""
+    """The prior covariance of subsets."""
     suggest: Suggest
-    """What a ranking by some rows would choose."""
+    """The choice of a ranking by some rows."""
     first: Sequence[Subset]
-    """Subsets to begin with: what a ranking by all rows would choose."""
+    """First subsets: the choice of a ranking by all rows."""
     budget: int
     """Number of subsets to score."""
     digest: str | None
-    """What scores depend on; ``None`` without storage."""
+    """Identifies everything that scores depend on; ``None`` without storage."""
 
 
 def plan_of(selector: Any, data: Any, target: Any, params: Mapping[str, Any]) -> Plan:
-    """Check everything that ``fit`` was given; to be called by ``fit`` itself, because it may warn."""
+    """Check all arguments of ``fit``; must be called directly by ``fit``, because it may warn."""
     estimator, budget = selector.estimator, checked_budget(selector.budget)
     check(hasattr(estimator, "fit"), "estimator", "an estimator with a method fit", estimator)
     data, target = validated_data(selector, data, target)

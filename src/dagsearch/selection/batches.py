@@ -1,4 +1,4 @@
-"""Runs that score leaves in batches, and keep what is known of each: from here, or from another process."""
+"""Runs that score leaves in batches and store the results of this and other processes."""
 
 import math
 from abc import abstractmethod
@@ -22,22 +22,22 @@ T = TypeVar("T")
 
 
 class BatchRun(Pool, Generic[T]):
-    """Scores the leaves that a search asks for, a batch at a time.
+    """Scores the leaves that a search asks for in batches of ``size``.
 
-    What is known of a leaf is stored as the note of its reward. So a run that is continued has it, and so
-    does another process that takes part in the run. ``size`` is the number of leaves in a batch.
+    The result of a leaf is stored as the note of its reward, so that a continued run has it, and so do other
+    processes that take part in the run.
     """
 
     def __init__(self, search: Search, size: int) -> None:
         self.search, self._size = search, size
         self.scored: dict[Any, T] = {}
-        """What is known of every leaf, those that failed included, in the order in which it was told."""
+        """The results of all leaves, including failures, in the order in which they were reported."""
         if isinstance(log := search.log, RunLog):
             for event in log.database.events(log.name):
                 self.hear(event)
             log.listeners.append(self.hear)
         self._batch: dict[Future[T], Any] = {}
-        self._left = size - len(self.scored) % size  # a batch that was interrupted is completed
+        self._left = size - len(self.scored) % size  # an interrupted batch is completed
 
     @abstractmethod
     def score(self, leaves: list[Any]) -> list[T]:
@@ -45,18 +45,18 @@ class BatchRun(Pool, Generic[T]):
 
     @abstractmethod
     def judged(self, found: T) -> tuple[float, float | None]:
-        """The score and the variance of its noise, if that is known; NaN for a failure."""
+        """The score and its noise variance, if known; NaN for a failure."""
 
     @abstractmethod
     def to_note(self, found: T) -> dict[str, Any]:
-        """What is stored."""
+        """The note to store."""
 
     @abstractmethod
     def from_note(self, note: Mapping[str, Any]) -> T | None:
-        """What was stored; ``None`` if the note is of another kind."""
+        """The result in a note; ``None`` if the note is of another kind."""
 
     def hear(self, event: Event) -> None:
-        """Take over what another process, or an earlier one, has scored."""
+        """Add a result of another or an earlier process."""
         leaf = event.body.get("leaf" if event.kind == "tell" else "failed")
         if event.kind in ("tell", "forget") and leaf is not None:
             found = self.from_note(event.note)
@@ -69,10 +69,10 @@ class BatchRun(Pool, Generic[T]):
         return Runner(self.search, self, self.take, Stop()).steps(budget)
 
     def take(self, proposal: Proposal, future: "Future[T]", ending: bool) -> T | None:
-        """Tell the search a leaf's score; ``None`` if another process has taken it over, and was faster.
+        """Tell the search a leaf's score; ``None`` if another process took the leaf over and was faster.
 
-        A failure counts as the worst score so far, with the variance of all scores as its noise. If it is
-        among the first two, it does not count.
+        A failure counts as the worst score so far, with the variance of all scores as its noise. Among the
+        first two leaves, a failure does not count.
         """
         leaf, found = proposal.leaf, future.result()
         self.search.log.catch_up()
@@ -114,17 +114,17 @@ class BatchRun(Pool, Generic[T]):
 
 
 def identity_of(*things: Any) -> str:
-    """A digest of objects by what they hold; functions and classes count by their names.
+    """A digest of objects by value; functions and classes count by their names.
 
     Raises
     ------
     StorageError
-        If something cannot be pickled, and so not be told from others of its kind.
+        If something cannot be pickled and therefore cannot be identified.
     """
     try:
         return str(joblib.hash(things))
-    except Exception as error:  # of pickle, in many kinds
+    except Exception as error:  # pickle raises many kinds
         raise StorageError(
-            "storage: a part of the estimator or the scoring cannot be told from others of its kind, so a "
-            f"run might mix scores ({error}). Use functions and objects that can be pickled, or no storage"
+            "storage: a part of the estimator or the scoring cannot be identified, so a run might mix scores "
+            f"({error}). Use functions and objects that can be pickled, or no storage"
         ) from error

@@ -1,11 +1,11 @@
-"""The expected score on new data: an estimate without the optimism of having searched, and its interval.
+"""The expected score on new data, corrected for the optimism of the search, and its interval.
 
 The best of many cross-validated scores is too high for new data, for two reasons:
 
-- the search looks for high scores. So the choice is repeated on folds that take no part in it: of each fold,
-  the score of the subset that is best on the other folds.
+- the search looks for high scores. So the choice is repeated for each fold: the subset that is best on the
+  other folds is scored on this fold.
 - the ranking that suggests the first subsets has seen all rows. It is repeated without the rows of each fold,
-  and what it then suggests is scored on these rows.
+  and its suggestions are scored on these rows.
 
 The expected score is the best one less both differences.
 """
@@ -21,22 +21,22 @@ from dagsearch.data import REACH
 from dagsearch.selection.scoring import Scored, SubsetScorer, least_deviation, undivided
 
 NOTHING = "nothing here predicts the target better than no features"
-"""What is said of a table without signal."""
-# Number of folds that the ranking is repeated without, at most.
+"""The verdict on a table without signal."""
+# Largest number of folds for which the ranking is repeated.
 _MOST_FOLDS = 10
 
 Columns: TypeAlias = tuple[int, ...]
 """Column numbers, ascending."""
 Suggest: TypeAlias = Callable[[IntArray], Sequence[Columns] | None]
-"""What a ranking by some rows suggests, in an order that does not depend on the rows; ``None`` without a
-target to rank by."""
+"""The suggestions of a ranking by some rows, in an order that does not depend on the rows; ``None`` without
+a target to rank by."""
 
 
 def is_better(found: Sequence[tuple[float, float, float]]) -> bool | None:
-    """Whether scores are above those of no features by more than chance; ``None`` if nothing is known.
+    """Whether scores exceed those of no features by more than chance; ``None`` if nothing is known.
 
-    Each estimate has a score, the lower end of its interval and the score of no features. Together they are
-    weighted by their precision.
+    Each estimate has a score, the lower end of its interval and the score of no features. They are averaged
+    with weights by precision.
     """
     weights = [(REACH / max(score - low, 1e-12)) ** 2 for score, low, _ in found]
     ahead = sum(weight * (score - none) for weight, (score, _, none) in zip(weights, found, strict=True))
@@ -44,7 +44,7 @@ def is_better(found: Sequence[tuple[float, float, float]]) -> bool | None:
 
 
 def optimism_of_choice(scores: FloatArray) -> float:
-    """By how much the best mean score is too high because it is the best; see the module's docstring.
+    """The optimism of the best mean score because it is the best; see the module's docstring.
 
     ``scores`` of all subsets have the shape ``(n_subsets, n_folds)``.
     """
@@ -54,21 +54,21 @@ def optimism_of_choice(scores: FloatArray) -> float:
 
 
 class Repeated(NamedTuple):
-    """What came of a ranking that was repeated without the rows of a fold."""
+    """The result of repeating the ranking without the rows of a fold."""
 
     optimism: float | None
-    """By how much scores of what it suggests are too high; ``None`` if nothing could be scored."""
+    """The optimism of its suggestions' scores; ``None`` if nothing could be scored."""
     fits: int
-    """Number of fits that it took."""
+    """Number of fits."""
 
 
 def optimism_of_ranking(
     score: SubsetScorer, suggest: Suggest, scored: Mapping[Columns, FloatArray], n_jobs: int | None
 ) -> Repeated | None:
-    """By how much scores of what a ranking suggests are too high, because it has seen all rows.
+    """The optimism of the scores of a ranking's suggestions, because the ranking has seen all rows.
 
-    ``scored`` are scores on all folds by subset. ``None`` with fewer than three folds, or without a target
-    that a ranking could look at.
+    ``scored`` are scores on all folds by subset. ``None`` with fewer than three folds, or without a target to
+    rank by.
     """
     suggested = suggest(np.arange(score.rows))
     if suggested is None or score.folds < 3:
@@ -94,9 +94,8 @@ def optimism_of_ranking(
 def score_deviation(scores: FloatArray, others: FloatArray, rows: int, bounds: tuple[float, float]) -> float:
     """Standard deviation of a mean over folds, as an estimate of the score on new rows.
 
-    Few folds agree by accident, so half of the variance between folds is the median over ``others``: other
-    subsets, of shape ``(n_subsets, n_folds)``. The score cannot be known better than the number of ``rows``
-    that test it allows.
+    Few folds may agree by accident, so half of the variance between folds is the median over ``others``: the
+    scores of other subsets, shape ``(n_subsets, n_folds)``. The number of test ``rows`` sets a lower limit.
     """
     error = standard_error(scores)
     if len(others) and len(scores) > 1:
@@ -109,10 +108,10 @@ def score_deviation(scores: FloatArray, others: FloatArray, rows: int, bounds: t
 
 
 def best_of(scored: Iterable[Scored]) -> Scored:
-    """The subset with the best mean score; of ties, the smallest, then the first.
+    """The subset with the best mean score; ties go to the smallest, then to the first.
 
-    Scoring the leaders again on other folds, preferring those with the best expected score, and taking a
-    ranking's choice in tables with few rows were tried: the choices did worse on held-out rows, or no better.
+    Scoring the leaders again on other folds, preferring the best expected score, and using a ranking's choice
+    in tables with few rows were tried: on held-out rows the choices were worse, or no better.
     """
     return max(scored, key=lambda one: (round(one.mean, 12), -len(one.columns)))
 
@@ -120,7 +119,7 @@ def best_of(scored: Iterable[Scored]) -> Scored:
 def simpler_than(chosen: Scored, scored: Iterable[Scored]) -> Scored | None:
     """The subset with the fewest features within one standard error of the chosen one, if it has fewer.
 
-    It is the standard error of their difference, fold by fold: how hard the rows of a fold are cancels out.
+    It is the standard error of their difference, fold by fold: the difficulty of a fold's rows cancels out.
     """
     for other in sorted(scored, key=lambda one: (len(one.columns), -one.mean)):
         difference = chosen.scores - other.scores
@@ -132,8 +131,8 @@ def simpler_than(chosen: Scored, scored: Iterable[Scored]) -> Scored | None:
 def standard_error(scores: FloatArray) -> float:
     """Standard error of a mean over cross-validation folds, of scores or of their differences.
 
-    The training sets of folds overlap, so that the variance of the mean does not fall with their number as
-    that of independent scores does (Nadeau and Bengio, 2003).
+    The training sets of folds overlap, so the variance of the mean falls more slowly with their number than
+    for independent scores (Nadeau and Bengio, 2003).
     """
     folds = len(scores)
     return float(np.sqrt((1.0 / folds + 1.0 / (folds - 1)) * scores.var(ddof=1))) if folds > 1 else 0.0

@@ -1,4 +1,4 @@
-"""What a selection has found: the attributes of a fitted selector."""
+"""The results of a selection: the attributes of a fitted selector."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -13,7 +13,7 @@ from dagsearch.selection.estimate import best_of, simpler_than
 from dagsearch.selection.run import SelectionRun
 from dagsearch.selection.scoring import Scored
 
-# Best subsets whose neighbours are predicted, largest number of neighbours of each, and of subsets far away.
+# Numbers of best subsets whose neighbours are predicted, of neighbours of each, and of subsets far away.
 _BEST, _NEIGHBOURS, _FAR = 15, 300, 4000
 
 
@@ -26,7 +26,7 @@ def findings_of(run: SelectionRun, features: Features) -> dict[str, Any]:
     support[list(chosen.columns)] = True
     found = feature_importances(run)
     worth, probability = found[:, 0], found[:, 3]
-    # Features that all subsets have come first, those of none last. Ties: chosen features, then by position.
+    # Features of all subsets come first, features of none last. Ties: chosen features, then by position.
     known = np.where(np.isnan(worth), np.where(probability > 0.5, np.inf, -np.inf), worth)
     order = np.lexsort((np.arange(len(support)), ~support, -known))
     searched, notes = sum(map(len, run.problem.choices.values())), list[str]()
@@ -55,8 +55,8 @@ def findings_of(run: SelectionRun, features: Features) -> dict[str, Any]:
 def feature_importances(run: SelectionRun) -> FloatArray:
     """Importance of every feature, a row each; see :class:`dagsearch.report.importance.Importance`.
 
-    Features that every subset has, or none, have no importance, and the inclusion probability 1 or 0. The
-    features of a group have that of the group.
+    Features of all subsets, or of none, have no importance, and the inclusion probability 1 or 0. The
+    features of a group share its importance.
     """
     problem, scored = run.problem, run.successes()
     members = [list(one) for one in problem.choices.values()]
@@ -75,10 +75,10 @@ def feature_importances(run: SelectionRun) -> FloatArray:
 
 
 def neighbours(has: BoolArray, rewards: FloatArray, sizes: Sequence[int]) -> BoolArray:
-    """Subsets that were not scored, near the best fifteen and far from them.
+    """Unscored subsets near the best fifteen and far from them; another split may prefer any of them.
 
-    Another split may prefer any of them: those with one choice swapped for another (of very many, a random
-    part), and those that keep a random share of a good one and fill the rest at random, of any size allowed.
+    The near ones swap one choice (a random sample of swaps if there are very many). The far ones keep a
+    random share of a good subset and choose the rest at random, in any allowed size.
     """
     rng, changed = np.random.default_rng(0), [has]
     best = has[np.argsort(-rewards, kind="stable")[:_BEST]]
@@ -91,7 +91,7 @@ def neighbours(has: BoolArray, rewards: FloatArray, sizes: Sequence[int]) -> Boo
     rows = best[rng.integers(len(best), size=_FAR)]
     counts = np.where(rng.random(_FAR) < 0.5, rows.sum(axis=1), rng.choice(sizes, _FAR))
     kept = rows & (rng.random(rows.shape) < rng.random((_FAR, 1)))
-    places = np.argsort(np.argsort(rng.random(rows.shape) - kept, axis=1), axis=1)  # those kept come first
+    places = np.argsort(np.argsort(rng.random(rows.shape) - kept, axis=1), axis=1)  # kept ones come first
     changed.append(places < counts[:, None])
     found, first = np.unique(np.concatenate(changed), axis=0, return_index=True)
     return rng.permutation(np.asarray(found[first >= len(has)]))

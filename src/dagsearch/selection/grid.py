@@ -31,7 +31,7 @@ from dagsearch.storage.log import has_begun, without_addresses
 Candidate = dict[str, Any]
 """Values by parameter."""
 Folds = list[dict[str, Any]]
-"""What scikit-learn knows about the fits of one candidate: times and scores, a dictionary for every fold."""
+"""Scikit-learn's record of the fits of one candidate: times and scores, a dictionary for every fold."""
 
 # The choice between several dicts; no parameter has this name.
 _DICT = "(dict)"
@@ -42,16 +42,16 @@ _RANDOM = 2
 class GridProblem(Choices):
     """The candidates of a parameter grid as one space of named choices.
 
-    Of several dicts, the first choice is the dict, and the others depend on it. Numbers are options
-    themselves, so that the search knows their order and distance; so is text. Other values are options by
-    their ``repr``.
+    With several dicts, the first choice is the dict, and the others depend on it. Numbers and text are
+    options themselves, so that the search knows the order and distance of numbers. Other values are options
+    by their ``repr``.
 
     Parameters
     ----------
     grids : sequence of dicts
         Lists of values by parameter.
     digest : str
-        Identifies what the scores depend on.
+        Identifies everything that the scores depend on.
     """
 
     def __init__(self, grids: Sequence[Mapping[str, Sequence[Any]]], digest: str = "") -> None:
@@ -69,10 +69,10 @@ class GridProblem(Choices):
         super().__init__(places)
 
     def _option(self, name: str, given: Any) -> Hashable:
-        """What stands for a value: itself if it is a number or text, else a text of its own."""
+        """The option for a value: the value if it is a number or text, else a unique text."""
         known, value = self._known[name], given.item() if isinstance(given, np.generic) else given
         try:
-            key = identity_of(value)  # which tells 1 from 1.0 and from True
+            key = identity_of(value)  # distinguishes 1, 1.0 and True
         except StorageError:
             key = f"object {id(value)}"
         if key not in known:
@@ -89,13 +89,13 @@ class GridProblem(Choices):
         return options.get(name)
 
     def candidate(self, leaf: Mapping[str, Hashable]) -> Candidate:
-        """The values that a leaf stands for, in the order of ``ParameterGrid``."""
+        """The values of a leaf, in the order of ``ParameterGrid``."""
         return {name: self._value[name, leaf[name]] for name in sorted(leaf) if name != _DICT}
 
     def nearest(self, estimator: Any) -> list[Chosen]:
-        """The candidate of every dict nearest to the parameters that the estimator and its steps have.
+        """The candidate of every dict that is nearest to the parameters of the estimator and its steps.
 
-        Grids are built around these. The candidate that changes fewest parameters comes first.
+        Grids are usually built around them. The candidate that changes fewest parameters comes first.
         """
         present, found = estimator.get_params(), list[tuple[int, Chosen]]()
         for number, grid in enumerate(self.options):
@@ -111,7 +111,7 @@ class GridProblem(Choices):
         return [leaf for _, leaf in sorted(found, key=itemgetter(0))]
 
     def identity(self) -> str:
-        """A digest of all options, and of what the scores depend on."""
+        """A digest of all options and of everything that the scores depend on."""
         return f"{super().identity()} {self._digest}"
 
 
@@ -124,7 +124,7 @@ def _text(value: Any) -> str:
 
 
 def _nearest(options: Sequence[Hashable], aim: Any) -> Hashable:
-    """The option that stands for a value, or the nearest number; if the value is none, the middle one."""
+    """The option for a value, else the nearest number; if the value is not a number, the middle option."""
     numbers = sorted(cast(Any, option) for option in options if _is_number(option))
     if numbers and _is_number(aim):
         return cast(Hashable, min(numbers, key=lambda number: abs(number - aim)))
@@ -148,10 +148,10 @@ class _SameFolds:
 
 
 class GridRun(BatchRun[Folds]):
-    """Scores the candidates that a search asks for; of one that fails, no folds are known.
+    """Scores the candidates that a search asks for; a failed candidate has no folds.
 
-    ``evaluate`` is scikit-learn's ``evaluate_candidates``, whose fits :attr:`fitted` holds afterwards;
-    ``metric`` takes the score that is searched from the scores of one fold.
+    ``evaluate`` is scikit-learn's ``evaluate_candidates``, which adds its fits to :attr:`fitted`; ``metric``
+    extracts the optimised score from the scores of one fold.
     """
 
     def __init__(
@@ -167,9 +167,9 @@ class GridRun(BatchRun[Folds]):
         self.fitted: Folds = []
         """Every fit in this process."""
         self.results: dict[str, Any] = {}
-        """``cv_results_``, which is empty until the search has ended."""
+        """``cv_results_``, empty until the search has ended."""
         self._failure: ValueError | None = None  # of the last candidates without any successful fit
-        super().__init__(search, math.ceil(jobs / folds))  # with fewer at a time some jobs would wait
+        super().__init__(search, math.ceil(jobs / folds))  # smaller batches would leave jobs idle
 
     def score(self, leaves: list[Any]) -> list[Folds]:
         candidates = [self._problem.candidate(leaf) for leaf in leaves]
@@ -178,7 +178,7 @@ class GridRun(BatchRun[Folds]):
         except ValueError as error:
             if "fits failed" not in str(error):
                 raise
-            self._failure = error  # an error only if it is the same with all other candidates
+            self._failure = error  # raised only if all other candidates fail, too
             warnings.warn(f"candidates {candidates}: {error}", FitFailedWarning, stacklevel=2)
             return [[] for _ in leaves]
         new = list(map(_plain, self.fitted[-len(leaves) * self._folds :]))
@@ -204,7 +204,7 @@ class GridRun(BatchRun[Folds]):
             raise self._failure
 
     def rows(self, error_score: Any) -> tuple[list[Candidate], Folds]:
-        """All candidates and their fits, in the order in which they were told."""
+        """All candidates and their fits, in the order reported."""
         failed = {
             key: np.nan
             if key.endswith("time")
@@ -218,7 +218,7 @@ class GridRun(BatchRun[Folds]):
 
 
 def _plain(fold: Mapping[str, Any]) -> dict[str, Any]:
-    """Times and scores of a fit, of which JSON holds those that are not finite as text."""
+    """Times and scores of a fit for JSON, where numbers that are not finite become text."""
     return {
         key: {name: float(score) for name, score in one.items()} if isinstance(one, dict) else float(one)
         for key, one in fold.items()
@@ -230,9 +230,9 @@ def _plain(fold: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class DAGSearchCV(BaseSearchCV):  # type: ignore[misc]
-    """A drop-in for ``GridSearchCV`` that finds good candidates with a part of the fits.
+    """A drop-in for ``GridSearchCV`` that finds good candidates with a fraction of the fits.
 
-    The first candidates are those nearest to the estimator's own parameters, one of every dict, and two
+    The first candidates are the nearest ones to the estimator's own parameters, one from every dict, and two
     random ones. After that a Gaussian belief over all candidates, in which similar ones have similar scores,
     decides which candidates to score next. No candidate is scored twice.
 
@@ -242,20 +242,20 @@ class DAGSearchCV(BaseSearchCV):  # type: ignore[misc]
         As for ``GridSearchCV``.
     param_grid : dict or list of dicts
         As for ``GridSearchCV``. The candidates of a list of dicts are searched together, as one space in
-        which some parameters depend on others. Numbers are placed by their values, so list them as numbers.
+        which some parameters depend on others. Numbers are compared by value, so list them as numbers.
     n_iter : int, default=60
-        Number of candidates to score, including those that ``storage`` has. If the grid has no more, all of
-        it is scored, as by ``GridSearchCV``.
+        Number of candidates to score, including those in ``storage``. If the grid has no more, all of it is
+        scored, as in ``GridSearchCV``.
     scoring, n_jobs, refit, cv, verbose, pre_dispatch, error_score, return_train_score
-        As for ``GridSearchCV``. With several metrics the one that ``refit`` names is searched, otherwise the
-        first. Folds and, if there are more jobs than folds, candidates are scored in parallel. All candidates
-        are scored on the same folds, even if ``cv`` is random.
+        As for ``GridSearchCV``. With several metrics, the search optimises the one that ``refit`` names,
+        otherwise the first. Folds and, if there are more jobs than folds, candidates are scored in parallel.
+        All candidates are scored on the same folds, even if ``cv`` is random.
     random_state : int, RandomState instance or None, default=None
         Seed of the search.
     storage : path or URL, default=None
-        Database that logs every score: the path of an SQLite file, or ``postgresql://…``. If it has the run
-        already, the search continues, without fitting again what was scored. The same call in another
-        process takes part in the run.
+        Database that logs every score: the path of an SQLite file, or ``postgresql://…``. If the run exists,
+        the search continues and fits no candidate again. The same call in another process takes part in the
+        run.
     name : str, default=None
         Name of the run in the database; by default the database has one run.
 
@@ -335,7 +335,7 @@ class DAGSearchCV(BaseSearchCV):  # type: ignore[misc]
             del self._data, self._run
 
     def __getstate__(self) -> dict[str, Any]:
-        """What the workers of ``n_jobs`` get: not the run, which cannot be sent, nor the data once more."""
+        """The state for the workers of ``n_jobs``, without the run, which cannot be pickled, and the data."""
         return {name: one for name, one in super().__getstate__().items() if name not in ("_data", "_run")}
 
     def _run_search(self, evaluate_candidates: Callable[..., Any]) -> None:
@@ -358,7 +358,7 @@ class DAGSearchCV(BaseSearchCV):  # type: ignore[misc]
     def _format_results(
         self, candidate_params: Any, n_splits: int, out: Folds, more_results: Any = None
     ) -> dict[str, Any]:
-        """``cv_results_``; of a search, the dictionary that is filled at its end."""
+        """``cv_results_``; during a search, the dictionary that is filled at its end."""
         if self._run is None:
             return cast(
                 dict[str, Any], super()._format_results(candidate_params, n_splits, out, more_results)
@@ -367,7 +367,7 @@ class DAGSearchCV(BaseSearchCV):  # type: ignore[misc]
         return self._run.results
 
     def _search(self, problem: GridProblem) -> Search:
-        """A new search, or that of a run that has begun, perhaps with another number of candidates."""
+        """A new search, or that of a stored run, perhaps with another number of candidates."""
         if self.storage is not None and has_begun(self.storage, self.name):
             return Search.resume(self.storage, problem, name=self.name)
         seed = int(check_random_state(self.random_state).randint(2**31))
@@ -379,16 +379,16 @@ class DAGSearchCV(BaseSearchCV):  # type: ignore[misc]
         return search
 
     def _searched(self, scores: Any) -> float:
-        """The score that is searched, of the scores of a fold."""
+        """The optimised score, from the scores of a fold."""
         if not isinstance(scores, dict):
             return float(scores)
         return float(scores[self.refit] if isinstance(self.refit, str) else next(iter(scores.values())))
 
     def _digest(self) -> str:
-        """Identifies what the scores depend on."""
+        """Identifies everything that the scores depend on."""
         if not _yields_constant_splits(self._checked_cv_orig):
             raise ValueError(
-                "storage needs the same folds in every call: set random_state of cv to an integer"
+                "storage needs the same folds in every call: set cv's random_state to an integer"
             )
         settings = self.scoring, self.cv, self.error_score, self.return_train_score
         metric = self.refit if isinstance(self.refit, str) else None

@@ -1,27 +1,27 @@
-"""What the page shows of a feature selection: what it shows of every search, and sections of its own."""
+"""The page's content for a feature selection: that of every search, and additional sections."""
 
 from collections.abc import Mapping
 from typing import Any
 
 from dagsearch.report.importance import Importance
-from dagsearch.report.parts import Part
+from dagsearch.report.leaves import Element
 from dagsearch.report.view import SELECTION_WORDS, RunView
 from dagsearch.results import Gaussian
 from dagsearch.storage.record import Attempt, Observation, Record
 
-# What a point of the curve takes from the history.
+# Fields of the history for a point of the curve.
 _POINT = ("step", "best", "deviation", "seconds", "predicted")
 
 
 def selection_view(report: Mapping[str, Any]) -> dict[str, Any]:
-    """What the page shows of a report: as of any search, and under ``"selection"`` what only this one has.
+    """The page's content for a report: that of any search, and the report under ``"selection"``.
 
     The report is in JSON types, as in ``result.json``; unknown numbers are ``None``.
     """
     result, settings = report["result"], report["settings"]
     effects = [
         (
-            Part("", one["name"]),
+            Element("", one["name"]),
             Importance(one["worth"], one["low"], one["high"], one["inclusion"]),
             one["evaluated_in"],
         )
@@ -50,7 +50,7 @@ def selection_view(report: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _record(report: Mapping[str, Any]) -> Record:
-    """What ``result.json`` tells: scores and failures."""
+    """The record of a report: scores and failures."""
     record, result = Record(), report["result"]
     record.form, record.version, record.settled = "set", report["dagsearch"], result["stopped"] == "exhausted"
     if result["bounds"][1] is not None:
@@ -69,7 +69,7 @@ def _record(report: Mapping[str, Any]) -> Record:
 
 
 def _tiles(report: Mapping[str, Any]) -> list[list[str | None]]:
-    """Name, value and remark of the figures below the headline."""
+    """Name, value and remark of each tile below the headline."""
     result, data = report["result"], report["data"]
     optimism = result["optimism"]
     about = f"about {number(optimism)} too high: it was " if optimism and optimism >= 5e-5 else ""

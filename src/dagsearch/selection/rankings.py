@@ -1,8 +1,8 @@
 """A quick ranking of the columns by relevance for the target: scikit-learn's F test.
 
-It does not fit the user's estimator. Its first columns are the first subsets that are scored, and the belief
-about single features starts from it. The lasso, extremely randomised trees and the mean of all three were
-tried as well: on the twelve tables of the benchmark the choices were no better on held-out rows.
+It does not fit the user's estimator. Its first columns are the first scored subsets, and the belief about
+single features starts from it. The lasso, extremely randomised trees and the mean of all three were tried as
+well: on the twelve tables of the benchmark the choices were no better on held-out rows.
 """
 
 import warnings
@@ -18,17 +18,17 @@ from dagsearch._internal.typing import FloatArray
 from dagsearch.problems.subsets import Subset
 from dagsearch.selection.columns import ColumnSubsets
 
-# Number of columns that are tested at a time.
+# Number of columns tested at a time.
 _BLOCK = 1000
-# Largest number of sizes that are tried.
+# Largest number of sizes to try.
 _MOST_SIZES = 4
 
 
 def ranked(data: Any, target: Any, classification: bool) -> FloatArray | None:
     """Relevance of the columns: the share of variance that each has in common with the target.
 
-    It is adjusted for its degrees of freedom, scaled so that the largest is 1, and ``None`` without a target
-    that can be compared with. ``classification`` says whether the target consists of classes.
+    It is adjusted for its degrees of freedom and scaled so that the largest is 1; ``None`` without a usable
+    target. ``classification`` is whether the target consists of classes.
     """
     aims = _target_columns(target, classification)
     if aims is None:
@@ -42,7 +42,7 @@ def ranked(data: Any, target: Any, classification: bool) -> FloatArray | None:
 
 
 def numeric_table(data: Any, columns: Sequence[int]) -> FloatArray:
-    """Some columns as finite numbers: gaps are the column's mean, text is the number of its value."""
+    """Some columns as finite numbers: gaps become the column's mean, text becomes the number of its value."""
     part = _safe_indexing(data.tocsc() if issparse(data) else data, list(columns), axis=1)
     part = part.toarray() if issparse(part) else part
     kinds = part.dtypes if hasattr(part, "iloc") else [part.dtype]
@@ -69,7 +69,7 @@ def numbers(column: Any) -> FloatArray:
 
 
 def standardised(table: FloatArray) -> FloatArray:
-    """Columns with mean 0 and deviation 1; those that do not vary become 0."""
+    """Columns with mean 0 and standard deviation 1; constant ones become 0."""
     centred = table - table.mean(axis=0)
     deviation = centred.std(axis=0)
     varies = deviation > 1e-12 * np.maximum(np.abs(table).max(axis=0, initial=0.0), 1e-300)
@@ -77,7 +77,7 @@ def standardised(table: FloatArray) -> FloatArray:
 
 
 def _target_columns(target: Any, classification: bool) -> FloatArray | None:
-    """The target as numbers, a column for every output, classes by code; ``None`` if it tells nothing."""
+    """The target as numbers, a column for every output, classes by code; ``None`` if it is unusable."""
     if target is None:
         return None
     values = np.asarray(target)
@@ -92,10 +92,10 @@ def _target_columns(target: Any, classification: bool) -> FloatArray | None:
 
 
 def _shares(table: FloatArray, aims: FloatArray, classification: bool) -> FloatArray:
-    """Share of variance in common by the F test, adjusted for its degrees of freedom; largest of the aims."""
+    """Shared variance by the F test, adjusted for its degrees of freedom; the largest over the aims."""
     rows, table = len(table), standardised(table)
     with np.errstate(all="ignore"), warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # columns that do not vary
+        warnings.simplefilter("ignore", UserWarning)  # constant columns
         if classification and aims.shape[1] == 1:
             spent, tests = len(np.unique(aims)) - 1.0, [f_classif(table, aims[:, 0])[0]]
         else:
@@ -110,10 +110,10 @@ def _shares(table: FloatArray, aims: FloatArray, classification: bool) -> FloatA
 
 
 def suggestions(relevance: FloatArray, problem: ColumnSubsets) -> list[Subset]:
-    """What the ranking would choose, as leaves of the problem.
+    """The ranking's choices, as leaves of the problem.
 
     The first is the choice of ``SelectKBest``. If several sizes are allowed, the largest, the smallest and
-    some in between are tried, evenly spread on a logarithmic scale. A group comes with its first column.
+    some in between are tried, evenly spaced on a logarithmic scale. A group has the rank of its first column.
     """
     owner = {column: name for name, members in problem.choices.items() for column in members}
     order = np.argsort(-relevance, kind="stable").tolist()

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from dagsearch.selection.selector import DAGSearchSelector
 
 SCHEMA = 2
-# Number of subsets of one size from which on this size counts as searched.
+# Smallest number of subsets of a size for which this size counts as searched.
 _SEARCHED = 5
 
 
@@ -34,15 +34,15 @@ class Comparison:
     name: str
     """Name of the method."""
     features: int
-    """Number of features it selected."""
+    """Number of selected features."""
     subsets: int
-    """Number of subsets it scored."""
+    """Number of scored subsets."""
     score: float | None
     """Cross-validated score on the same folds; ``None`` if scoring failed."""
     interval: tuple[float, float] | None = None
     """Central 90% interval of the score on new rows, if it is known."""
     holdout_score: float | None = None
-    """Score on the hold-out rows, which no method has used for its selection."""
+    """Score on the hold-out rows, which no method has used for selection."""
     holdout_interval: tuple[float, float] | None = None
     """Central 90% interval of this score on new rows, if it is known."""
 
@@ -53,13 +53,13 @@ class Holdout(NamedTuple):
     rows: int
     """Number of rows."""
     score: float | None
-    """Score of the selected features on them, fitted on all other rows; ``None`` if scoring failed."""
+    """Score of the selected features on them, after fitting all other rows; ``None`` if scoring failed."""
     interval: tuple[float, float] | None = None
     """Central 90% interval of the score on new rows, if it is known."""
 
 
 class SelectionReport:
-    """What a selection found, as tables, figures and a page.
+    """The result of a selection, as tables, figures and a page.
 
     The fields of the dictionary are documented in ``docs/feature-selection.md``.
     """
@@ -80,8 +80,8 @@ class SelectionReport:
     ) -> Self:
         """The report of a fitted selector, with the results of other methods and a hold-out score.
 
-        By default the ``settings`` are the selector's parameters. ``notes`` say what was done to the data,
-        ``leaks`` are features that determine the target by themselves; the headline begins with them.
+        By default the ``settings`` are the selector's parameters. ``notes`` list changes to the data,
+        ``leaks`` are features that alone determine the target; the headline begins with them.
         """
         from dagsearch import __version__
 
@@ -125,7 +125,7 @@ class SelectionReport:
             "code": f"features = {own!r}\nX[features]",
         }
         content["result"]["signal"] = _signal(content)
-        if content["result"]["signal"] is False:  # then the best subset is the best by chance
+        if content["result"]["signal"] is False:  # then the best subset is best by chance
             content["result"] |= {"simpler": None}
             content["code"] = None
             unknown = dict.fromkeys(("worth", "low", "high", "inclusion", "essential"))
@@ -187,7 +187,7 @@ def _features(
 
 
 def _by_size(run: SelectionRun, names: Sequence[str]) -> list[dict[str, Any]]:
-    """The best score of each number of features that was searched; nothing if there is only one."""
+    """The best score for each searched number of features; empty if there is only one."""
     scored = run.successes()
     counts = Counter(len(one.columns) for one in scored)
     sizes = sorted(size for size, count in counts.items() if count >= _SEARCHED)
@@ -229,14 +229,14 @@ def _history(run: SelectionRun, features: Features) -> list[dict[str, Any]]:
 # Words ----------------------------------------------------------------------------------------------
 
 
-# Scores whose names are not words.
+# Names of scores that are not words.
 _METRICS = {"r2": "R²", "f1": "F1", "roc_auc": "ROC AUC"}
 # Largest number of features that the headline names.
 _MAX_ESSENTIAL = 3
 
 
 def shown_settings(selector: Any) -> dict[str, Any]:
-    """The parameters of a selector that are set, and the task."""
+    """The parameters set on a selector, and the task."""
     kinds = {"classifier": "classification", "regressor": "regression"}
     task = kinds.get(str(get_tags(selector.estimator).estimator_type))
     settings = {"task": task, **selector.get_params(deep=False)}
@@ -264,7 +264,7 @@ def _signal(content: Mapping[str, Any]) -> bool | None:
     task, scoring = (content["settings"].get(name) for name in ("task", "scoring"))
     by_accuracy = task == "classification" and scoring in (None, "accuracy")  # a classifier's own score
     if scoring == "balanced_accuracy" or (by_accuracy and (result["baseline"] or 0.0) > _MAJORITY):
-        return better or None  # a model that always predicts the largest class may know more than it shows
+        return better or None  # a model that always predicts the largest class may still have learnt more
     return better
 
 
@@ -279,7 +279,7 @@ def _compared(content: Mapping[str, Any], name: str) -> Mapping[str, Any] | None
 
 
 def headline(content: Mapping[str, Any]) -> str:
-    """What was found, compared with no features, all features and a ranking; a suspected leak comes first."""
+    """The result, compared with no features, all features and a ranking; a suspected leak comes first."""
     result, data, settings = content["result"], content["data"], content["settings"]
     metric, held = metric_of(settings), result["holdout_score"] is not None
     count = f"{len(result['features'])} of {data['columns']} features"
@@ -304,7 +304,7 @@ def headline(content: Mapping[str, Any]) -> str:
 
 
 def _others(content: Mapping[str, Any], score: str) -> str:
-    """The scores that the chosen features are compared with."""
+    """The scores of the other methods."""
     rows = [(words, _compared(content, name)) for name, words in ((_NONE, "no"), (_ALL, "all"))]
     found = [
         f"{number(row[score], 3)} with {words} features"
@@ -320,7 +320,7 @@ def _others(content: Mapping[str, Any], score: str) -> str:
 
 
 def _essential(content: Mapping[str, Any]) -> str:
-    """Which of the selected features the score depends on."""
+    """The selected features on which the score depends."""
     selected = [feature for feature in content["features"] if feature["selected"]]
     names = [repr(feature["name"]) for feature in selected if feature["essential"]]
     if not names:
@@ -333,7 +333,7 @@ def _essential(content: Mapping[str, Any]) -> str:
 
 
 def question(content: Mapping[str, Any]) -> str:
-    """Task, metric, estimator and data in one line."""
+    """Task, metric, estimator and data on one line."""
     settings, data = content["settings"], content["data"]
     parts = [
         settings.get("task"),

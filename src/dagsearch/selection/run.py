@@ -1,4 +1,4 @@
-"""The run of a feature selection: subsets are scored, and every score is kept."""
+"""The run of a feature selection, which scores subsets and stores every score."""
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -28,11 +28,11 @@ from dagsearch.storage.log import RunLog, at_work
 
 
 class SelectionRun(BatchRun[Scored]):
-    """A search over subsets of features, with all scores; the search is new, or of a stored run.
+    """A new or stored search over subsets of features, with all scores.
 
-    The note ``about`` says whose scores these are, for pages about the stored run; a ``StorageError`` if they
-    are not those of its ``data``. The run does not keep ``score``, because it has the data. ``jobs`` subsets
-    are scored at a time.
+    The note ``about`` describes the selection for pages about the stored run; scores of other ``data`` raise
+    a ``StorageError``. The run does not keep ``score``, because it holds the data. ``jobs`` subsets are
+    scored at a time.
     """
 
     def __init__(
@@ -41,13 +41,13 @@ class SelectionRun(BatchRun[Scored]):
         self.problem, self.rows, self.folds, self._tested = problem, score.rows, score.folds, score.tested
         self._digest = about["data"]
         self.bounds = score.bounds
-        """Smallest and largest value that a score can have."""
+        """Smallest and largest possible score."""
         self.baseline = score.baseline()
         """Cross-validated score of predictions that use no feature; ``None`` if unknown."""
         self.stopped = "budget"
         """Why the run ended."""
         self.repeated: Repeated | None = None
-        """What came of repeating the ranking inside the folds, if it was."""
+        """The result of repeating the ranking inside the folds, if any."""
         self._repeated: dict[int, Repeated] = {}  # the same of earlier calls, by the number of first subsets
         self._score: Callable[[Sequence[Sequence[int]]], list[Scored]] | None = None
         self._began_here = True  # whether the stored run begins in this process
@@ -59,14 +59,14 @@ class SelectionRun(BatchRun[Scored]):
         super().__init__(search, jobs)
         self._began = time.perf_counter() - max((one.told for one in self.scored.values()), default=0.0)
 
-    # What is stored -------------------------------------------------------------------------------------
+    # Storage --------------------------------------------------------------------------------------------
 
     def hear(self, event: Event) -> None:
         super().hear(event)
         if event.note.get("data", self._digest) != self._digest:
             raise StorageError(
                 f"storage: {cast(RunLog, self.search.log).database.where} holds scores of other data, folds, "
-                "estimator or scoring; it was left unchanged. Give another file, or another name, to start a "
+                "estimator or scoring; it was left unchanged. Pass another file, or another name, to start a "
                 "new run"
             )
         if "repeated" in event.note:
@@ -93,7 +93,7 @@ class SelectionRun(BatchRun[Scored]):
         budget: int,
         progress: bool,
     ) -> None:
-        """Score those in ``first`` and others, until there are ``budget``."""
+        """Score the subsets in ``first``, then others, up to ``budget`` in total."""
         self._score = score
         steps = self.steps(budget, self._begin(first))
         try:
@@ -111,7 +111,7 @@ class SelectionRun(BatchRun[Scored]):
         return [one._replace(told=time.perf_counter() - self._began) for one in found]
 
     def repeat_ranking(self, score: SubsetScorer, suggest: Suggest, first: int, n_jobs: int | None) -> None:
-        """Repeat the ranking inside the folds, unless the stored run says what came of it."""
+        """Repeat the ranking inside the folds, unless the stored run has the result."""
         self.repeated = self._repeated.get(first)
         if self.repeated is None:
             scores = {one.columns: one.scores for one in self.scored.values()}
@@ -126,8 +126,8 @@ class SelectionRun(BatchRun[Scored]):
     def _begin(self, first: Iterable[Subset]) -> list[Proposal]:
         """Propose the subsets to score first.
 
-        A resumed search goes on as if it had not been interrupted: what it has told is left out, and what it
-        had proposed comes in the same order. Of several processes one does so, for all.
+        A resumed search continues as if it had not been interrupted: scored subsets are left out, and pending
+        ones come in the same order. With several processes, one of them does this for all.
         """
         log = self.search.log
         others = at_work(log.database, log.name) - {log.worker} if isinstance(log, RunLog) else set()
@@ -137,14 +137,14 @@ class SelectionRun(BatchRun[Scored]):
         known = {*self.scored, *(proposal.leaf for proposal in self.search.pending)}
         return again + [self.search.propose(leaf) for leaf in first if leaf not in known]
 
-    # What was found -------------------------------------------------------------------------------------
+    # Results --------------------------------------------------------------------------------------------
 
     def successes(self) -> list[Scored]:
         """Every subset with a score."""
         return [one for one in self.scored.values() if one.failure is None]
 
     def failure_message(self, names: Sequence[Any]) -> str | None:
-        """How many subsets could not be scored, and why the first one could not; ``None`` if all could."""
+        """A message about subsets that could not be scored, with the first reason; ``None`` if all could."""
         failed, count = [one for one in self.scored.values() if one.failure is not None], len(self.scored)
         if not failed:
             return None

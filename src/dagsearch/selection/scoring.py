@@ -1,4 +1,4 @@
-"""Cross-validated scores of subsets of features: how they are computed, how noisy they are, their bounds."""
+"""Cross-validated scores of subsets of features, with their noise, bounds and intervals."""
 
 import io
 import math
@@ -29,11 +29,11 @@ class Scored(NamedTuple):
     scores: FloatArray
     """Score on each fold, shape ``(n_folds,)``; NaN if scoring failed."""
     seconds: float
-    """Time that fitting and scoring took."""
+    """Seconds for fitting and scoring."""
     failure: str | None
-    """Why there is no score; ``None`` if there is one."""
+    """Why scoring failed; ``None`` if it succeeded."""
     told: float = 0.0
-    """When it was scored, in seconds since the start of the selection."""
+    """Time of scoring, in seconds since the start of the selection."""
 
     @property
     def mean(self) -> float:
@@ -51,7 +51,7 @@ class SubsetScorer:
     scorer : callable
         Called as ``scorer(estimator, X, y)``.
     data : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
-        All features. The estimator gets the columns of the subset, otherwise unchanged.
+        All features. The estimator gets only the subset's columns.
     target : array-like of shape (n_samples,) or None
         The target.
     splits : sequence of (train, test)
@@ -59,7 +59,7 @@ class SubsetScorer:
     fit_params, score_params : mapping
         Passed to the estimator and to the scorer. Values with one entry per row are cut to the fold's rows.
     silent : bool
-        Whether to hide what the estimator prints, and its warnings.
+        Whether to hide the estimator's output and warnings.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class SubsetScorer:
         self.rows, self.folds, self.splits = int(data.shape[0]), len(splits), splits
         self.bounds = score_bounds(scorer, estimator)
         self.tested = int(np.unique(np.concatenate([test for _, test in splits])).size)
-        """Number of rows that test a subset."""
+        """Number of test rows of a subset."""
 
     def __call__(self, columns: Sequence[int], folds: Sequence[int] | None = None) -> Scored:
         """Fit and score on every fold, or on some; an exception of the estimator becomes text."""
@@ -91,7 +91,7 @@ class SubsetScorer:
                 scores[:] = [self._score(data, train, test) for train, test in some]
             if not np.all(np.isfinite(scores)):
                 failure = f"the score is {scores[~np.isfinite(scores)][0]} on a fold"
-        except Exception as error:  # the estimator is the user's: none of its errors may end the search
+        except Exception as error:  # the estimator is the user's: its errors must not end the search
             failure = described(error)
         scores = scores if failure is None else np.full(len(some), np.nan)
         return Scored(chosen, scores, time.perf_counter() - began, failure)
@@ -125,7 +125,7 @@ class SubsetScorer:
 
 
 def weights_of(fit_params: Mapping[str, Any]) -> Any:
-    """The weights of the rows among the parameters of a fit; ``None`` if there are none."""
+    """The rows' weights among the parameters of a fit; ``None`` if there are none."""
     return next((value for name, value in fit_params.items() if name.endswith("sample_weight")), None)
 
 
@@ -134,22 +134,22 @@ def baseline_score(
 ) -> float | None:
     """Score of predictions that use no feature; ``None`` if the score does not allow it.
 
-    The prediction is the most frequent class, or the mean, of the targets that are ``seen``, by their
-    ``weights``. It is judged by the ``unseen`` targets; ``judging`` are parameters for the scorer.
+    The prediction is the most frequent class, or the mean, of the ``seen`` targets with their ``weights``. It
+    is scored on the ``unseen`` targets; ``judging`` are parameters for the scorer.
     """
     dummy = DummyClassifier(strategy="prior") if is_classifier(estimator) else DummyRegressor()
     try:
         dummy.fit(np.zeros((len(seen), 1)), seen, sample_weight=weights)
         score = float(scorer(dummy, np.zeros((len(unseen), 1)), unseen, **judging))
-    except Exception:  # the scorer is the user's, and may need a target, or what a dummy does not have
+    except Exception:  # the scorer is the user's, and may need a target, or attributes that a dummy lacks
         return None
     return score if np.isfinite(score) else None
 
 
 def undivided(call: Callable[..., Any], *arguments: Any) -> Any:
-    """Call a function in a worker of joblib; what it calls runs in this worker.
+    """Call a function in a worker of joblib; nested parallel calls run in this worker.
 
-    On a Dask cluster, joblib would send the trees of a forest to other workers one by one, and wait.
+    On a Dask cluster, joblib would send the trees of a forest to other workers one by one and wait.
     """
     with parallel_config("threading", n_jobs=1):
         return call(*arguments)
@@ -157,7 +157,7 @@ def undivided(call: Callable[..., Any], *arguments: Any) -> Any:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """While entered, what an estimator prints goes nowhere, and its warnings are ignored."""
+    """Within this context, an estimator's output and warnings are discarded."""
     nowhere = io.StringIO()
     with redirect_stdout(nowhere), redirect_stderr(nowhere), warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -174,10 +174,10 @@ _SHARED_FOLDS = 4.0
 def fold_noise(scores: FloatArray) -> FloatArray:
     """Variance of each subset's mean score over folds, without the part that all subsets have in common.
 
-    ``scores`` have the shape ``(n_subsets, n_folds)``. All subsets are scored on the same folds. If a fold is
-    hard for all of them, that is not noise when they are compared; only a subset's deviation from the others
-    on that fold is. A subset's own variance and that of all subsets are averaged, because few folds agree by
-    accident. The noise is 0 if it cannot be estimated: with one fold, or if scores do not vary.
+    ``scores`` have the shape ``(n_subsets, n_folds)``. All subsets are scored on the same folds, so a fold
+    that is hard for all of them adds no noise to comparisons; only a subset's deviation from the others does.
+    A subset's own variance and that of all subsets are averaged, because few folds may agree by accident. The
+    noise is 0 if it cannot be estimated: with one fold, or if scores do not vary.
     """
     count, folds = scores.shape
     if folds < 2:
@@ -200,7 +200,7 @@ _EXPLAINED = {f"{name}_score" for name in ("r2", "explained_variance", "d2_tweed
 
 
 def score_bounds(scorer: Any, estimator: Any) -> tuple[float, float]:
-    """The bounds of a scorer of scikit-learn; infinite where they are unknown."""
+    """The bounds of a scikit-learn scorer; infinite if unknown."""
     name = getattr(getattr(scorer, "_score_func", None), "__name__", "")
     if type(scorer).__name__ == "_PassthroughScorer":
         name = "accuracy_score" if is_classifier(estimator) else "r2_score" if is_regressor(estimator) else ""
@@ -216,7 +216,7 @@ def score_bounds(scorer: Any, estimator: Any) -> tuple[float, float]:
 # Intervals ------------------------------------------------------------------------------------------
 
 
-# Number of parts of the held-out rows that are left out in turns.
+# Number of parts of the held-out rows, each left out in turn.
 _PARTS = 20
 
 
@@ -227,10 +227,10 @@ def score_interval(score: float, deviation: float, bounds: tuple[float, float]) 
 
 
 def least_deviation(score: float, rows: float, bounds: tuple[float, float]) -> float:
-    """Standard deviation that a score on so many rows has at least.
+    """Lower bound of the standard deviation of a score on this number of rows.
 
-    A share of the rows has a binomial variance, of which a perfect share has some, too, and an unexplained
-    share of the variance a relative error of ``sqrt(2 / rows)``.
+    A share of the rows has a binomial variance, smoothed so that a perfect share has some, too. An
+    unexplained share of the variance has a relative error of ``sqrt(2 / rows)``.
     """
     low, high = bounds
     if np.isfinite(low) and np.isfinite(high):
@@ -242,10 +242,10 @@ def least_deviation(score: float, rows: float, bounds: tuple[float, float]) -> f
 def heldout_interval(
     scorer: Any, fitted: Any, data: Any, target: Any, score: float, weights: Any = None
 ) -> tuple[float, float] | None:
-    """Central 90% interval of the score that a fitted estimator has on new rows like the held-out ones.
+    """Central 90% interval of a fitted estimator's score on new rows like the held-out ones.
 
     A twentieth of the rows at a time is left out (jackknife); ``None`` if there are too few rows, or if they
-    then have no score. ``weights`` are those of the rows, if the scorer takes any.
+    then have no score. ``weights`` are the rows' weights, if the scorer accepts any.
     """
     rows = len(target)
     if rows < 5:
@@ -264,7 +264,7 @@ def heldout_interval(
     deviation = float(np.sqrt((parts - 1.0) * np.var(found)))
     if not np.isfinite(deviation):
         return None
-    # Weighted rows count like as many equal ones as have the same variance (Kish).
+    # Weighted rows count as the number of equal rows with the same variance (Kish).
     part = np.ones(rows) if weights is None else np.asarray(weights, dtype=np.float64)
     alike = max(float(part.sum() ** 2 / max((part**2).sum(), 1e-300)), 1.0)
     bounds = score_bounds(scorer, fitted)

@@ -43,7 +43,7 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
     estimator : estimator object
         An unfitted estimator. It is cloned for every fit, which sees only the columns of a subset.
     n_features_to_select : int, float, (int, int), "auto" or None, default=None
-        Number of features to select. If a float between 0 and 1, the fraction of the features. If a pair, the
+        Number of features to select. If a float between 0 and 1, a fraction of the features. If a pair, the
         smallest and the largest number. If ``"auto"``, any number up to 20. If ``None``, half of the
         features. A group counts as one feature.
     budget : int, default=100
@@ -67,10 +67,10 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
     verbose : int, default=0
         If not 0, a progress bar is shown.
     storage : path-like, str or None, default=None
-        Database to which every scored subset is written: the path of an SQLite file, or ``postgresql://…``.
-        If it has the run already, ``fit`` continues it. Call ``fit`` again with the same data and arguments
-        after a crash, or with a larger budget to score more subsets. The same call in another process, at
-        the same time, takes part in the run.
+        Database that logs every scored subset: the path of an SQLite file, or ``postgresql://…``. If the run
+        exists, ``fit`` continues it. Call ``fit`` again with the same data and arguments after a crash, or
+        with a larger budget to score more subsets. The same call in another process, at the same time, takes
+        part in the run.
     name : str or None, default=None
         Name of the run in the database. By default the database has one run.
 
@@ -82,29 +82,29 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         The number of features that were selected.
     best_score_ : float
         Mean cross-validated score of the selected features. It is too high, because the same folds were used
-        to select; see ``expected_score_``.
+        for selection; see ``expected_score_``.
     expected_score_ : float
-        The score to be expected on new rows: ``best_score_`` less ``optimism_``.
+        The expected score on new rows: ``best_score_`` less ``optimism_``.
     score_interval_ : tuple of (float, float)
         Central 90% interval of the score on new rows, within the bounds of the score.
     optimism_ : float or None
-        By how much ``best_score_`` is too high, because it is the best one, and because the ranking that
-        suggested subsets has seen all rows: it is repeated inside the folds, with at most 40 fits in addition
-        to ``budget``. ``None`` with fewer than three folds or without a target.
+        Optimism of ``best_score_``, because it is the best of many, and because the ranking that suggested
+        subsets has seen all rows: it is repeated inside the folds, with at most 40 fits in addition to
+        ``budget``. ``None`` with fewer than three folds or without a target.
     baseline_score_ : float or None
         Cross-validated score of predictions that use no feature; ``None`` if the score does not allow it.
     importances_ : ndarray of shape (n_features,)
-        How much each feature matters: the best score with it less the best score without it, over scored and
-        predicted subsets. NaN if there is nothing to compare: no subset has the feature, or none lacks it.
+        Importance of each feature: the best score with it less the best score without it, over scored and
+        predicted subsets. NaN if no subset has the feature, or if none lacks it.
     importance_intervals_ : ndarray of shape (n_features, 2)
         Their central 90% intervals.
     inclusion_probability_ : ndarray of shape (n_features,)
-        Probability that the importance is positive: that the feature would be chosen on another split.
+        Probability that the importance is positive, that is, that another split would select the feature.
     simpler_ : dict or None
         The subset with the fewest features within one standard error of the selected one, if it has fewer:
         ``features``, ``score``.
     notes_ : list of str
-        What you should know about the selection.
+        Remarks about the selection.
     ranking_ : ndarray of shape (n_features,)
         Rank of each feature by importance; the most important feature has rank 1.
     history_ : dict of ndarrays
@@ -130,8 +130,8 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
     np.int64(3)
     """
 
-    # Set by commands: what the stored run notes for `dagsearch resume`, and whether to keep away what the
-    # estimator prints and warns of.
+    # Set by commands: the options to note in the stored run, and whether to hide the estimator's output and
+    # warnings.
     _asked_by: Mapping[str, Any] = {}
     _silent = False
     _run: SelectionRun
@@ -190,12 +190,12 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         SelectionError
             If no subset could be scored.
         KeyboardInterrupt
-            On Ctrl-C. If at least one subset was scored by then, the selector is fitted with what was found.
+            On Ctrl-C. If at least one subset was scored by then, the selector is fitted with the results.
         """
         plan = plan_of(self, X, y, params)
         self._run = run = self._begin(plan)
         try:
-            with Parallel(n_jobs=self.n_jobs) as parallel:  # keeps its workers from batch to batch
+            with Parallel(n_jobs=self.n_jobs) as parallel:  # reuses its workers for all batches
 
                 def score(subsets: Sequence[Sequence[int]]) -> list[Scored]:
                     if len(subsets) == 1:
@@ -220,7 +220,7 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         return Features(self.n_features_in_, None if names is None else [str(name) for name in names])
 
     def report(self) -> SelectionReport:
-        """Report what was found, as tables, figures and a page.
+        """Report the results as tables, figures and a page.
 
         Returns
         -------
@@ -253,7 +253,7 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         )
 
     def _begin(self, plan: Plan) -> SelectionRun:
-        """A new run, or a stored one that is continued."""
+        """A new run, or the stored one."""
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         given: dict[str, Any] = {"storage": self.storage, "name": self.name, "covariance": plan.covariance}
         problem = plan.problem
@@ -277,14 +277,14 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
             raise
 
     def _set_findings(self, plan: Plan) -> None:
-        """Set the attributes of a fitted selector; to be called by ``fit`` itself, because it may warn."""
+        """Set the attributes of a fitted selector; must be called by ``fit``, because it may warn."""
         run, features = self._run, plan.features
         failures = run.failure_message(features.labels(range(features.count)))
         if not run.successes():
             raise SelectionError(failures)
         if failures is not None:
             warnings.warn(failures, FailedSubsetsWarning, stacklevel=3)  # points to the call of fit
-        run.search.close()  # nothing more is told; what follows only reads
+        run.search.close()  # no more scores are reported
         run.search.settle()
         for name, value in findings_of(run, features).items():
             setattr(self, name, value)
@@ -297,7 +297,7 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         tags = super().__sklearn_tags__()
         inner = get_tags(self.estimator)
         tags.input_tags.sparse = inner.input_tags.sparse
-        # A pipeline's tags do not say whether it imputes.
+        # A pipeline's tags do not tell whether it imputes.
         parts = [self.estimator, *self.estimator.get_params().values()]
         imputes = any(isinstance(part, Pipeline) for part in parts)
         tags.input_tags.allow_nan = inner.input_tags.allow_nan or imputes

@@ -10,7 +10,7 @@ from dagsearch.problem import MOST_ACTIONS, Action, State, check_members
 from dagsearch.space.space import Space
 from dagsearch.space.walks import shape_rng
 
-# Number of paths that are checked before a search, and of decisions on each.
+# Number of paths checked before a search, and of decisions on each.
 _WALKS, _LONGEST = 3, 100
 
 
@@ -24,7 +24,7 @@ def check_paths(space: Space) -> None:
 
 
 def checked_walks(space: Space, walks: int, longest: int, rng: np.random.Generator) -> list[list[State]]:
-    """The states on random paths from the root, to leaves or as many decisions; raises if one is unsound."""
+    """The states on random paths from the root, up to leaves or ``longest`` decisions; raises if unsound."""
     offered, paths = dict[Hashable, tuple[list[Action], int]](), list[list[State]]()
     for _ in range(walks):
         state, path = space.problem.root(), dict[Hashable, State]()
@@ -43,13 +43,13 @@ def checked_walks(space: Space, walks: int, longest: int, rng: np.random.Generat
             state = _checked_step(space, state, actions[int(rng.integers(len(actions)))])
         else:
             raise ProblemError(
-                f"cycle: a path leads from the state {state!r} back to it, and every path must end"
+                f"cycle: a path leads from the state {state!r} back to it, but every path must end"
             )
     return paths
 
 
 def _checked_actions(space: Space, state: State) -> Any:
-    """The actions at a state; raises :class:`ProblemError` if they have no order, or change it."""
+    """The actions at a state; raises :class:`ProblemError` if their order is undefined or changes."""
     name, actions = type(space.problem).__name__, space.problem.actions(state)
     ordered = hasattr(actions, "__len__") and hasattr(actions, "__getitem__")
     if not ordered or isinstance(actions, (Set, Mapping)):
@@ -59,9 +59,9 @@ def _checked_actions(space: Space, state: State) -> Any:
         )
     if len(actions) > MOST_ACTIONS:
         raise ProblemError(
-            f"{name}.actions({state!r}) returned {len(actions):,} actions, and more than {MOST_ACTIONS:,} "
-            "cannot be rated: divide the decision into several smaller ones, such as first a group of "
-            "actions and then one of the group"
+            f"{name}.actions({state!r}) returned {len(actions):,} actions, but at most {MOST_ACTIONS:,} "
+            "can be rated: divide the decision into several smaller ones, such as first a group of "
+            "actions and then one action of the group"
         )
     if list(actions) != list(again := space.problem.actions(state)):
         raise ProblemError(in_another_order(state, actions, again))
@@ -69,7 +69,7 @@ def _checked_actions(space: Space, state: State) -> Any:
 
 
 def in_another_order(state: State, first: Any, second: Any) -> str:
-    """What is wrong if actions differ from call to call."""
+    """The message about actions that differ from call to call."""
     return (
         f"actions({state!r}) changes from call to call: {list(first)!r}, then {list(second)!r}; it must "
         "always return the same actions in the same order"
@@ -77,17 +77,17 @@ def in_another_order(state: State, first: Any, second: Any) -> str:
 
 
 def _checked_step(space: Space, state: State, action: Action) -> State:
-    """The state after an action; raises :class:`ProblemError` if the old one changed, or steps differ."""
+    """The state after an action; raises :class:`ProblemError` if the old one changed or if steps differ."""
     name, before = f"{type(space.problem).__name__}.step", (repr(state), space.key(state))
     first, second = space.problem.step(state, action), space.problem.step(state, action)
     if first is state or (repr(state), space.key(state)) != before:
         raise ProblemError(
-            f"{name} changed the state {before[0]} itself: return a new state and leave the old one as it is"
+            f"{name} changed the state {before[0]} in place: return a new state and keep the old one"
         )
     if space.key(first) != space.key(second):
         raise ProblemError(
             f"{name}({state!r}, {action!r}) returned two states that are not equal: states must compare by "
-            "what they hold, as tuples and frozen dataclasses do; a class that compares by identity needs "
+            "value, as tuples and frozen dataclasses do; a class that compares by identity needs "
             "__eq__ and __hash__, or the problem a key(state) method"
         )
     return first

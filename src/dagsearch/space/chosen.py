@@ -7,21 +7,21 @@ Options = tuple[Hashable, ...]
 """What can be chosen."""
 
 REST: Final = "…"
-"""The name by which a suggestion says that the rest is chosen at random. Its value seeds these choices; 0
-says that there should be none."""
+"""The name in a suggestion whose value seeds the remaining choices, which are random; 0 means that there
+should be none."""
 
 
 class Decision(NamedTuple):
     """An action: the value chosen for a name."""
 
     name: str
-    """What was chosen."""
+    """The name of the choice."""
     value: Hashable
     """The option."""
 
 
 class Question:
-    """A choice to be made: a name, its options, and one action per option."""
+    """A choice to make: a name, its options, and one action per option."""
 
     def __init__(self, name: str, options: Options) -> None:
         self.name, self.options = name, options
@@ -32,9 +32,9 @@ class Question:
 
 
 class Chosen(dict[str, Any]):
-    """The choices made so far, by name: a dictionary that does not change and can be hashed.
+    """The choices made so far, by name: an immutable, hashable dictionary.
 
-    It is equal to every dictionary with the same names and values. JSON writes it as an object.
+    It equals every dictionary with the same names and values. In JSON it is an object.
 
     Examples
     --------
@@ -46,12 +46,12 @@ class Chosen(dict[str, Any]):
     """
 
     options: tuple[Options, ...] | None = None
-    """The options of each value, if they are known only from the choice."""
+    """The options from which each value was chosen, if they are known only from the choice."""
     _hash: int | None = None
 
     @classmethod
     def among(cls, options: tuple[Options, ...] | None, chosen: Mapping[str, Hashable]) -> "Chosen":
-        """Choices with the options of each value."""
+        """Choices with the options from which each value was chosen."""
         found = cls(chosen)
         found.options = options
         return found
@@ -69,7 +69,7 @@ class Chosen(dict[str, Any]):
         return Chosen.among, (self.options, dict(self))  # the hash of text differs between processes
 
     def _refuse(self, *arguments: Any, **more: Any) -> NoReturn:
-        raise TypeError("choices of a search do not change: change a copy, dict(choices)")
+        raise TypeError("choices of a search are immutable: change a copy, dict(choices)")
 
     __setitem__ = __delitem__ = __ior__ = _refuse
     update = pop = popitem = clear = setdefault = _refuse

@@ -1,8 +1,7 @@
 """Leaves one change away: another option at a place, a swap, a stretch of an order, a changed path.
 
-The first three change rows of codes, the last one the decisions of a problem without codes. The result need
-not be a leaf: it is replayed through the problem (:meth:`Moves.way`), and not proposed if the problem refuses
-it.
+The first three change rows of codes, the last one the decisions of a problem without codes. The result may
+not be a leaf: it is replayed through the problem (:meth:`Moves.way`), and dropped if the problem rejects it.
 """
 
 from collections.abc import Hashable, Sequence
@@ -18,7 +17,7 @@ from dagsearch.space.walks import Walk, passed
 if TYPE_CHECKING:
     from dagsearch.space.space import Space
 
-# With more numbers than this, only near and some far ones are neighbours; number of far ones.
+# With more numbers than this, only near ones and some far ones are neighbours; number of far ones.
 _MANY, _FAR = 24, 8
 
 Points = Any
@@ -31,7 +30,7 @@ class CodeMoves:
     def __init__(self, space: "Space", coding: Coding) -> None:
         self._space, self._coding = space, coding
         self.certain = coding.certain
-        """Whether points are leaves as far as is known: only a leaf to be proposed must then be checked."""
+        """Whether every point is known to be a leaf; then only proposed leaves are checked."""
         kinds: dict[str, type[Any]] = {"order": Stretches, "set": Swaps, "places": OtherOptions}
         self._neighbours = coding.neighbours or kinds[coding.layout.kind](coding.layout).around
 
@@ -40,7 +39,7 @@ class CodeMoves:
         return self._coding.codes([leaf for leaf, _ in ways])
 
     def around(self, point: Any, count: int, rng: np.random.Generator) -> Points:
-        """At most ``count`` different codes one change away, all or a random part of them."""
+        """At most ``count`` different codes one change away: all of them, or a random sample."""
         rows = self._neighbours(point, count, rng)
         if self._space.allowed is None:
             return rows
@@ -60,9 +59,9 @@ class CodeMoves:
 def draw_moves(
     widths: IntArray | Sequence[int], count: int, rng: np.random.Generator
 ) -> tuple[IntArray, IntArray]:
-    """Which of many moves to make: all if they are at most ``count``, otherwise a random sample of them.
+    """Draw moves: all of them if there are at most ``count``, otherwise a random sample.
 
-    ``widths`` is the number of moves in each group. Returns the group of each move, and its number in it.
+    ``widths`` is the number of moves in each group. Returns the group of each move and its number there.
     """
     sizes: IntArray = np.asarray(widths, dtype=np.int64)
     ends: IntArray = np.add.accumulate(sizes)
@@ -73,9 +72,9 @@ def draw_moves(
 
 
 class OtherOptions:
-    """Another option at one place; for a place with many numbers, near and some far ones.
+    """Another option at one place; among many numbers, near ones and some far ones.
 
-    ``absent`` is the category of each place that is neither changed nor chosen, −1 where there is none.
+    ``absent`` is the category of each place that is neither changed nor chosen, −1 if there is none.
     """
 
     def __init__(self, layout: Layout, absent: IntArray | int = -1) -> None:
@@ -102,9 +101,9 @@ class OtherOptions:
 
 
 class Ladder:
-    """The neighbours of a number among many: near ones, at distances that double, and some anywhere.
+    """The neighbours of a number among many: near ones, at doubling distances, and some anywhere.
 
-    An option that is none, ``nan``, is a neighbour of all.
+    An option that is not a number, ``nan``, is a neighbour of all.
     """
 
     def __init__(self, numbers: FloatArray) -> None:
@@ -130,7 +129,7 @@ def others(rows: IntArray, codes: IntArray) -> IntArray:
 
 
 class Swaps:
-    """A chosen item exchanged for another one or, where the size may vary, one dropped or added."""
+    """A chosen item exchanged for another one or, if the size may vary, one item dropped or added."""
 
     def __init__(self, layout: Layout) -> None:
         self._sizes = layout.sizes
@@ -138,25 +137,25 @@ class Swaps:
     def around(self, codes: IntArray, count: int, rng: np.random.Generator) -> IntArray:
         """Rows with at most one item dropped and one added; shape ``(rows, items)``."""
         inside, outside = np.flatnonzero(codes == 1), np.flatnonzero(codes != 1)
-        # For each item that is dropped, and last for none: the items to add, then none.
+        # For each dropped item, and finally for none: the items to add, then none.
         widths = np.full(inside.size + 1, outside.size)
         widths[-1] *= inside.size + 1 in self._sizes
         widths[:-1] += inside.size - 1 in self._sizes
         dropped, added = draw_moves(widths, count, rng)
-        rows = np.tile(np.append(codes, 0), (added.size, 1))  # what is none goes to a column behind the last
+        rows = np.tile(np.append(codes, 0), (added.size, 1))  # "none" is a column behind the last one
         rows[np.arange(added.size), np.append(inside, -1)[dropped]] = 0
         rows[np.arange(added.size), np.append(outside, -1)[added]] = 1
         return rows[:, :-1]
 
 
 class Stretches:
-    """A stretch of an order changed: its ends exchanged, one end moved to the other, the stretch reversed.
+    """A changed stretch of an order: its ends exchanged, one end moved to the other, the stretch reversed.
 
-    Where not all items are placed, one may also be replaced by one that is not.
+    If not all items are placed, one may also be replaced by an unplaced one.
     """
 
-    # Smallest distance between the ends of a stretch for each kind of change: its ends are exchanged, its
-    # first item is moved behind its last, its last before its first, it is reversed. Others would be counted
+    # Smallest distance between the ends of a stretch for each kind of change: exchange the ends, move the
+    # first item behind the last, move the last before the first, reverse. Shorter ones would be counted
     # twice: moving an item by one exchanges it with the next one, reversing two or three items exchanges the
     # outer ones.
     _DISTANCES = np.array([1, 2, 2, 3])
@@ -202,7 +201,7 @@ def _rearranged(codes: IntArray, kind: IntArray, first: IntArray, last: IntArray
 class PathMoves:
     """Another action at one state of the path.
 
-    Every later decision stays as it is where it is still offered; the others are made at random.
+    Later decisions stay the same where they are still offered; the others are made at random.
     """
 
     certain = True
@@ -215,7 +214,7 @@ class PathMoves:
         return [(leaf, list(actions)) for leaf, actions in ways]
 
     def around(self, point: Walk, count: int, rng: np.random.Generator) -> Points:
-        """Paths on which one decision is another one, at states chosen at random."""
+        """Paths with one different decision, at states chosen at random."""
         space, (leaf, taken) = self._space, point
         states = passed(space.problem, taken)
         places = [place for place, state in enumerate(states) if len(space.problem.actions(state)) > 1]
@@ -227,7 +226,7 @@ class PathMoves:
         return list(found.values())[1:]
 
     def _redecided(self, path: Sequence[Action], state: State, place: int, rng: np.random.Generator) -> Walk:
-        """The path with another decision at one place, where it has come to a state."""
+        """The path with another decision at one place, where it reaches ``state``."""
         problem, taken = self._space.problem, list(path[:place])
         actions = problem.actions(state)
         other = actions[int(rng.random() * (len(actions) - 1))]  # of all but the last
@@ -248,7 +247,7 @@ class PathMoves:
         return point[0]
 
     def way(self, point: Walk) -> Walk:
-        """The leaf and its decisions: they were found by taking them."""
+        """The leaf and its decisions, which have already been taken."""
         return point
 
 

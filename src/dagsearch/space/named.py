@@ -1,4 +1,4 @@
-"""Named choices as arrays: one place per name, one category per value, as far as they were seen."""
+"""Named choices as arrays: one place per observed name, one category per observed value."""
 
 from array import array
 from collections import Counter
@@ -19,10 +19,10 @@ from dagsearch.space.walks import shape_rng
 # Random leaves reveal the values: stop after this many in a row without a new one, or this many in all.
 _QUIET: Final = 64
 _MOST_WALKS: Final = 2_000
-# Number of ways in which a neighbour is completed if its change makes other choices appear: one as in a leaf
-# that was seen, the others at random.
+# Number of ways to complete a neighbour whose change makes other choices appear: one as in an observed leaf,
+# the others at random.
 COMPLETIONS: Final = 3
-# Number of leaves by which covariances are scaled.
+# Number of leaves that scale covariances.
 _SAMPLES: Final = 64
 
 Answer = Callable[[str, Options], Hashable]
@@ -30,29 +30,29 @@ Answer = Callable[[str, Options], Hashable]
 
 
 class Seen:
-    """The names and options that leaves have shown.
+    """The names and options observed in leaves.
 
-    Names are kept in the order in which they are asked, so that a choice depends on earlier places only;
-    ``names`` are those whose order is known beforehand.
+    Names are stored in the order in which they are asked, so that a choice depends on earlier places only;
+    the order of ``names`` is known beforehand.
     """
 
     def __init__(self, names: Sequence[str] = ()) -> None:
         self.leaves: dict[Chosen, None] = {}
-        """The leaves that were seen, in that order."""
+        """The observed leaves, in order."""
         self._names = list(names)
         self._place = {name: number for number, name in enumerate(names)}
         self._values: dict[str, dict[Hashable, None]] = {}
-        self._counts: Counter[str] = Counter()  # of the leaves that have a name
+        self._counts: Counter[str] = Counter()  # number of leaves with each name
         self._coding: Coding | None = None
 
     def learn(self, leaf: Chosen) -> bool:
-        """Learn what was chosen, and from which options; returns whether some of it is new."""
+        """Learn the choices of a leaf and their options; returns whether any of them is new."""
         if leaf in self.leaves:
             return False
         shape = self._shape()
         self.leaves[leaf] = None
         self._counts.update(leaf.keys())
-        before = 0  # where a name that is new belongs
+        before = 0  # where a new name belongs
         asked = leaf.options or [(value,) for value in leaf.values()]
         for name, options in zip(leaf, asked, strict=True):
             if name not in self._place:
@@ -70,10 +70,9 @@ class Seen:
         return False
 
     def look_around(self, walk: Callable[[Answer], Chosen]) -> bool:
-        """Learn random leaves until nothing new turns up; returns whether that came about.
+        """Learn random leaves until nothing new turns up; returns whether they converged.
 
-        ``walk`` makes a leaf, asking for every choice; half of the leaves have the values that were tried
-        least.
+        ``walk`` makes a leaf and asks for every choice; half of the leaves have the least tried values.
         """
         rng, tried, quiet = shape_rng(), Counter[tuple[str, Hashable]](), 0
 
@@ -104,7 +103,7 @@ class Seen:
 
     @cached_property
     def codes(self) -> "NamedCodes":
-        """The arrays, made again whenever places or categories have been added."""
+        """The arrays, rebuilt whenever places or categories have been added."""
         return NamedCodes(self.values, self.optional, self.leaves)
 
     def coding(
@@ -114,9 +113,9 @@ class Seen:
         is_leaf: Callable[[State], bool],
         chosen_at: Callable[[State], Mapping[str, Hashable]] = dict,
     ) -> Coding:
-        """The codes of a problem's states; ``chosen_at`` gives the choices of one, by default it is these.
+        """The codes of a problem's states; ``chosen_at`` maps a state to its choices, by default itself.
 
-        It is another object whenever places or categories have been added.
+        It is a new object whenever places or categories have been added.
         """
         named, always = self.codes, not self.optional
 
@@ -136,7 +135,7 @@ class Seen:
 class NamedCodes:
     """Codes of choices: one place per name of ``values``, one category per value.
 
-    If a name is ``optional``, so that some leaves lack it, "absent" is its last category.
+    If a name is ``optional``, that is, missing in some leaves, its last category is "absent".
     """
 
     def __init__(
@@ -156,12 +155,12 @@ class NamedCodes:
         self.changes = OtherOptions(self.layout, self._absent)
         """Another value of one name."""
         self.rows = [self.row(leaf, complete=True) for leaf in leaves]
-        """Codes of the leaves; they show which names go together."""
+        """Codes of the leaves; they show which names occur together."""
 
     def row(self, chosen: Mapping[str, Hashable], complete: bool) -> list[int]:
-        """Codes of some choices: −1 where nothing is decided, and where the value was not seen.
+        """Codes of some choices: −1 if undecided or if the value is unknown.
 
-        A name before the last one that is chosen is absent, because names are asked in their order.
+        A missing name before the last chosen one is absent, because names are asked in their order.
         """
         row: list[int] = self._absent.tolist()
         last = -1
@@ -192,17 +191,17 @@ class NamedCodes:
         return [(names[at][0], names[at][1][one]) for at, one in zip(place.tolist(), code, strict=True)]
 
     def answer(self, codes: IntArray) -> Answer:
-        """Answers with the values of a row of codes; at random, and always alike, where none of them fits."""
+        """Answers with the values of a row of codes; random but reproducible if none of them fits."""
         wanted = self.wanted(codes)
 
         def answer(name: str, options: Options) -> Hashable:
-            value = wanted.get(name, options)  # which is none of them
+            value = wanted.get(name, options)  # the default is not an option
             return value if value in options else Random(f"{codes.tolist()} {name}").choice(options)
 
         return answer
 
     def samples(self) -> list[Chosen]:
-        """Leaves like those that were seen, with random values; at least one must have been seen."""
+        """Leaves like the observed ones, with random values; at least one must have been observed."""
         rng = shape_rng()
         rows = np.array(self.rows)[(rng.random(_SAMPLES) * len(self.rows)).astype(np.int64)]
         random = (rng.random(rows.shape) * self._sizes).astype(np.int64)
@@ -211,8 +210,8 @@ class NamedCodes:
     def neighbours(self, codes: IntArray, count: int, rng: np.random.Generator) -> IntArray:
         """Codes of leaves with one choice changed, each once: all, or ``count`` of them at random.
 
-        Which other choices such a leaf has is not known before it is evaluated: it is taken to have those
-        that all leaves with the changed value have, and to lack those that none of them has.
+        The other choices of such a leaf are unknown until it is evaluated: it is assumed to have those that
+        all leaves with the changed value have, and to lack those that none of them has.
         """
         rows = self.changes.around(codes, count, rng)
         place = (rows != codes).argmax(axis=1)

@@ -1,7 +1,7 @@
 """Numeric options, and their positions on scales.
 
-Numbers are compared by value, whatever their position in the list of options. The evidence chooses the scale:
-each scale is a view of its own (:class:`dagsearch.covariances.counts.PlaceViews`).
+Numbers are compared by value, regardless of their position in the list of options. The evidence chooses the
+scale: each scale is a separate view (:class:`dagsearch.covariances.counts.PlaceViews`).
 """
 
 import math
@@ -13,20 +13,20 @@ import numpy as np
 from dagsearch._internal.typing import FloatArray
 
 SCALES = ("rank", "value", "logarithm")
-"""Scales on which numbers are placed, in the order in which they are tried."""
+"""Scales for numbers, in the order in which they are tried."""
 
 # With fewer distinct numbers, order adds nothing to equality.
 _FEWEST = 3
-# Positions whose correlation with those on an earlier scale is larger than this are not kept.
+# A scale is dropped if its positions correlate more than this with those on an earlier scale.
 _ALIKE = 0.97
 # Weight of the polynomials of degree 1, 2 and 3: a smooth function is mostly linear.
 _WEIGHTS = (1.0, 0.5, 0.25)
 
 
 def numbers_of(options: Sequence[Hashable]) -> FloatArray | None:
-    """The options as numbers, ``nan`` where one is none; ``None`` if too few different ones are numbers.
+    """The options as numbers, ``nan`` for others; ``None`` if too few different ones are numbers.
 
-    ``True`` and ``False`` are none: they are names.
+    ``True`` and ``False`` are names, not numbers.
     """
     found = np.array([_number(option) for option in options], dtype=np.float64)
     return found if np.unique(found[np.isfinite(found)]).size >= _FEWEST else None
@@ -47,10 +47,10 @@ def _number(option: Any) -> float:
 
 
 def scale_features(numbers: FloatArray) -> list[FloatArray | None]:
-    """Features of each number on each scale, shape ``(numbers, 3)``; ``None`` if an earlier one is alike.
+    """Features of each number on each scale, shape ``(numbers, 3)``; ``None`` if an earlier scale is similar.
 
-    They are the values of orthogonal polynomials, so that a smooth function of the number is linear in them;
-    all are 0 for what is not a number.
+    They are values of orthogonal polynomials, so that a smooth function of the number is linear in them; all
+    are 0 for options that are not numbers.
     """
     known = np.isfinite(numbers)
     value = numbers[known]

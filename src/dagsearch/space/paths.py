@@ -1,12 +1,12 @@
-"""Codes of the states of a problem that declares none, found on random walks.
+"""Codes for the states of a problem that declares none, found on random walks.
 
 States may be the tuples of decisions so far. The walks may not have seen all of them, so codes only suggest
 leaves; the problem decides whether they exist (:meth:`Space.replayed`).
 
 Other states do not show the decisions behind them; their codes come from the paths that lead there. A
-question is identified by its options: the same options are the same question, numbered if they are offered
+question is identified by its options: equal options are the same question, numbered if they are offered
 repeatedly on one path. So a network has a first, a second and a third type of layer, and a pipeline has the
-settings of its model, wherever on the path they are chosen.
+settings of its model, regardless of where on the path they are chosen.
 """
 
 from array import array
@@ -26,10 +26,10 @@ from dagsearch.space.named import COMPLETIONS, Answer, NamedCodes, Seen
 from dagsearch.space.numbers import numbers_of, numbers_of_places
 from dagsearch.space.walks import Path
 
-# Largest number of options in total, numbers left out, and the number of options of a place that are few,
-# however many places there are.
+# Largest total number of options, numbers excluded, and the number of options per place that always counts
+# as few.
 _MOST_NAMES, _FEW = 2000, 8
-# Number of paths on which it is tried whether decisions can be exchanged.
+# Number of paths on which exchanging two decisions is tried.
 _TRIED = 16
 # Number of states whose decisions are remembered, and of states whose options are.
 _REMEMBERED, _WALKED = 100_000, 50_000
@@ -65,7 +65,7 @@ def tuple_coding(paths: Sequence[Path]) -> Coding | None:
         return rows
 
     def leaf_of(codes: IntArray) -> State:
-        # A list first: a generator takes twice as long.
+        # A list first: a generator is half as fast.
         return tuple([known[code] for known, code in zip(decisions, codes.tolist(), strict=True)])
 
     kind, numbers = ("order", ()) if is_order else ("places", numbers_of_places(decisions))
@@ -105,7 +105,7 @@ class PathCodes:
         self._complete = self._seen.look_around(lambda answer: _chosen(self._walked(answer)))
 
     def coding(self) -> Coding | None:
-        """How states are written as codes; ``None`` if too much is offered to know it all."""
+        """The states' codes; ``None`` if there are too many options to know them all."""
         codes = self._seen.codes
         numbers = codes.layout.numbers or [None] * len(codes.layout.categories)
         sizes = [size for size, known in zip(codes.layout.categories, numbers, strict=True) if known is None]
@@ -121,7 +121,7 @@ class PathCodes:
         return found._replace(neighbours=self._neighbours)
 
     def learn(self, actions: Sequence[Action]) -> None:
-        """Remember which states these actions lead to; nothing if they do not lead to a leaf."""
+        """Remember the states that these actions pass, if they lead to a leaf."""
         given = iter(actions)
         with suppress(ProblemError, ValueError, TypeError, LookupError):  # the root may have moved since
             self._remember(self._walked(lambda name, options: next(given, options[0])))
@@ -174,7 +174,7 @@ class PathCodes:
         return way[-1].state
 
     def _way(self, state: State) -> Chosen | None:
-        """The decisions that lead to a state; of a tuple these may be its elements."""
+        """The decisions that lead to a state; for a tuple these may be its elements."""
         key = self._key(state)
         if key not in self._ways and type(state) is tuple:
             self.learn(state)
@@ -187,9 +187,9 @@ class PathCodes:
         return list(chosen.values())
 
     def _neighbours(self, codes: IntArray, count: int, rng: np.random.Generator) -> IntArray:
-        """Codes of leaves with one decision changed, each once; what follows the change is as it was asked.
+        """Codes of leaves with one decision changed, each once.
 
-        Later decisions stay as they are where they are still offered. The others are drawn, in several ways.
+        Later decisions stay the same where they are still offered. The others are drawn, in several ways.
         """
         named, found, drawn = self._named, list["array[int]"](), list[Hashable]()
         way = self._walked(named.answer(codes), named.wanted(codes))
@@ -201,7 +201,7 @@ class PathCodes:
             return value
 
         for name, value in named.changed(codes, named.changes.around(codes, count, rng)):
-            if name not in own:  # it is not asked with these codes
+            if name not in own:  # these codes do not ask for it
                 continue
             wanted = {**own, name: value}
             for _ in range(COMPLETIONS):
@@ -213,10 +213,9 @@ class PathCodes:
 
 
 def paths_are_states(problem: Problem, key: Any, paths: Sequence[Path]) -> bool:
-    """Whether different decisions lead to different states, as far as paths show.
+    """Whether different decisions lead to different states on the paths.
 
-    They do not where two decisions can be exchanged: then what was decided, not when, makes the state. Nor do
-    they where two paths meet.
+    They do not if two decisions can be exchanged, so that their order does not matter, or if two paths meet.
     """
     ways = {key(path.states[-1]): tuple(path.actions) for path in paths}
     if any(ways[key(path.states[-1])] != tuple(path.actions) for path in paths):

@@ -1,4 +1,4 @@
-"""The problem, examined once: its optional members, random walks, places and options, ways to a leaf."""
+"""The problem, examined once: its optional members, random walks, places and options, paths to a leaf."""
 
 import math
 from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
@@ -16,29 +16,29 @@ from dagsearch.space.moves import CodeMoves, Moves, PathMoves
 from dagsearch.space.paths import PathCodes, paths_are_states, tuple_coding
 from dagsearch.space.walks import Path, Walk, random_path, shape_rng, step_by_step
 
-# Number of random walks. Where paths are long there are fewer of them, with about this number of states in
-# all: each level is then like the next.
+# Number of random walks. If paths are long, there are fewer walks, with about this number of states in total:
+# levels then resemble each other.
 _WALKS, _FEWEST_WALKS, _MOST_STATES = 64, 8, 8192
-# All leaves are compared by their codes if there are at most this many.
+# All leaves are enumerated as codes if there are at most this many.
 _FEW_LEAVES = 5000
-# Number of random leaves that are tried until one is allowed: from the root, and below other states.
+# Number of random leaves tried until one is allowed: from the root, and below other states.
 _MOST_TRIES, _TRIES = 10_000, 100
 
 
 class Level(NamedTuple):
-    """What the states at one level have in common, on average."""
+    """Averages over the states at one level."""
 
     branching: float
     """Mean number of actions."""
     player: float
-    """Mean player: positive where mostly MAX decides."""
+    """Mean player: positive if mostly MAX decides."""
 
 
 class Space:
-    """A problem, with what can be learnt about it without evaluations.
+    """A problem and everything that can be learnt about it without evaluations.
 
-    Everything is computed once, when it is first needed. The first attributes are the problem's optional
-    members, each ``None`` if it has none; :class:`dagsearch.Problem` documents them.
+    Everything is computed once, when first needed. The first attributes are the problem's optional members,
+    each ``None`` if missing; :class:`dagsearch.Problem` documents them.
     """
 
     allowed: Callable[[State], object] | None
@@ -56,21 +56,21 @@ class Space:
     def __init__(self, problem: Problem) -> None:
         unlearnt = getattr(problem, "unlearnt", None)
         self.by_run: Any = None if unlearnt is None else unlearnt()
-        """The problem, if its leaves are known only when they have been evaluated; each space learns anew."""
+        """The problem, if leaves are known only after their evaluation; each space learns anew."""
         self.problem: Problem = problem if self.by_run is None else self.by_run
         self.decided: PathCodes | None = None
-        """The decisions behind the states, where nothing else gives codes."""
+        """The decisions behind the states, if nothing else provides codes."""
         self._key, self._player = getattr(problem, "key", None), getattr(problem, "player", None)
         self.has_players = self._player is not None
         """Whether the problem has a ``player`` method, so that MIN may decide somewhere."""
 
     @classmethod
     def of(cls, problem: "Problem | Space") -> "Space":
-        """The space of a problem; a space is its own."""
+        """The space of a problem; a space is returned unchanged."""
         return problem if isinstance(problem, Space) else cls(problem)
 
     def __getattr__(self, name: str) -> Any:
-        """An optional member of the problem, looked up when first needed and kept."""
+        """An optional member of the problem, looked up when first needed and cached."""
         if name not in Space.__annotations__:
             raise AttributeError(name)
         # Shortcuts for ``actions`` and ``step`` are ignored if a subclass overrides only these two.
@@ -90,7 +90,7 @@ class Space:
             what = "state" if self._key is None else "key of state"
             raise ProblemError(
                 f"the {what} {state!r} is not hashable ({error}); "
-                "use tuples or frozensets, or give the problem a key(state) method"
+                "use tuples or frozensets, or define key(state) on the problem"
             ) from error
         return identity
 
@@ -98,7 +98,7 @@ class Space:
         """The leaf that a dictionary, list, set or state stands for, according to the problem."""
         leaf = given if self.leaf is None else self.leaf(given)
         if not self.allows(leaf):
-            raise ProblemError(f"{leaf!r} is not allowed: the problem's allowed is false for it")
+            raise ProblemError(f"{leaf!r} is not allowed: the problem's allowed returns false for it")
         return leaf
 
     def allows(self, state: State) -> bool:
@@ -106,7 +106,7 @@ class Space:
         return self.allowed is None or len(self.problem.actions(state)) > 0 or bool(self.allowed(state))
 
     def player(self, state: State) -> int:
-        """Who decides at a state, ``MAX`` or ``MIN``: as the problem's ``player`` says, or always ``MAX``."""
+        """Who decides at a state, ``MAX`` or ``MIN``: the problem's ``player``, or always ``MAX``."""
         if self._player is None:
             return MAX
         whose = self._player(state)
@@ -125,8 +125,8 @@ class Space:
     def walk(self, state: State, rng: np.random.Generator) -> Walk:
         """A leaf below a state, reached by uniformly random actions, and these actions.
 
-        Walks are tried until a leaf is allowed. Below the root some leaf must be; below other states there
-        may be none, and after some tries a leaf that is not allowed is returned.
+        Walks are tried until a leaf is allowed. From the root, too many failures raise an error; from other
+        states, which may lead to no allowed leaf, a leaf that is not allowed is returned after some tries.
         """
         one_walk = self.random_leaf or partial(step_by_step, self.problem)
         for tried in range(_MOST_TRIES + 1):
@@ -135,13 +135,13 @@ class Space:
                 return found
         raise ProblemError(
             f"allowed is false for more than {_MOST_TRIES:,} random leaves in a row, such as {found[0]!r}: "
-            "leaves are found by trying, so write a problem of your own, a class whose actions(state) offer "
-            "only what can be completed"
+            "leaves are found by trying, so write your own problem, a class whose actions(state) offer "
+            "only decisions that can be completed"
         )
 
     @cached_property
     def paths(self) -> list[Path]:
-        """Random walks from the root, with everything that was offered on them; the same for every seed."""
+        """Random walks from the root, with all options offered on them; the same for every seed."""
         rng, root, found, states = shape_rng(), self.problem.root(), list[Path](), 0
         while len(found) < _FEWEST_WALKS or (len(found) < _WALKS and states < _MOST_STATES):
             found.append(random_path(self.problem, root, rng))
@@ -161,7 +161,7 @@ class Space:
 
     @cached_property
     def levels(self) -> list[Level]:
-        """Branching and player by level: as declared, else as found on the random walks."""
+        """Branching and player by level: as declared, or as found on the random walks."""
         found: list[list[tuple[int, int]]] = []
         for path in self.paths:
             for level, (state, offered) in enumerate(zip(path.states, path.offered, strict=False)):
@@ -179,12 +179,12 @@ class Space:
 
     @cached_property
     def coding(self) -> Coding | None:
-        """Places and options of the states, declared by the problem or found on its walks, if any."""
+        """Places and options of the states, declared by the problem or found on its walks; else ``None``."""
         problem: Any = self.problem
         declared = getattr(problem, "coding", None) if is_current(problem, "coding") else None
         if declared is not None or hasattr(problem, "coding") or self.has_players or self.items is not None:
             return declared  # the problem declares its states itself
-        with suppress(TypeError, ValueError):  # of decisions that cannot be hashed, or compared
+        with suppress(TypeError, ValueError):  # decisions that cannot be hashed or compared
             if (found := tuple_coding(self.paths)) is not None:
                 return found
             leaf = self.paths[0].states[-1]
@@ -199,22 +199,22 @@ class Space:
 
     @cached_property
     def moves(self) -> Moves:
-        """The changes of codes where states have codes, else the changes of decisions."""
+        """Changes of codes if states have codes, else changes of decisions."""
         return PathMoves(self) if self.coding is None else CodeMoves(self, self.coding)
 
     def learn(self, leaf: State, failed: bool = False) -> State:
-        """The leaf as it is known once it was evaluated; places and options may have grown."""
+        """The leaf as known after its evaluation; places and options may have grown."""
         if self.by_run is None:
             return leaf
         return self.by_run.learn(leaf, failed)
 
     def failed(self, error: BaseException) -> State | None:
-        """The leaf at which an evaluation has failed, where that is another one than the proposal's."""
+        """The leaf at which an evaluation has failed, if it is not the proposal's."""
         leaf = getattr(error, "asked", None)
         if self.by_run is None or leaf is None:
             return None
         leaf = self.by_run.learn(leaf, failed=True)
-        return leaf if len(self.problem.actions(leaf)) == 0 else None  # others have come further
+        return leaf if len(self.problem.actions(leaf)) == 0 else None  # else it failed before a leaf
 
     def grow(self) -> bool:
         """Examine places and options again; returns whether there are more of them."""
@@ -225,13 +225,13 @@ class Space:
         return True
 
     def remember(self, actions: Sequence[Action]) -> None:
-        """Remember what led to a leaf, where its state does not show it."""
+        """Remember the actions to a leaf if its state does not show them."""
         if self.decided is not None:
             self.decided.learn(actions)
 
     @cached_property
     def few_codes(self) -> IntArray | None:
-        """Codes of all leaves; ``None`` if they are many, or not known."""
+        """Codes of all leaves; ``None`` if there are too many or if they are unknown."""
         coding = self.coding
         rows = None if coding is None or not coding.complete else _few_rows(coding.layout)
         if coding is None or rows is None or self.allowed is None:
@@ -240,20 +240,20 @@ class Space:
 
     @property
     def is_of_one_size(self) -> bool:
-        """Whether leaves are sets of one size."""
+        """Whether all leaves are sets of one size."""
         layout = None if self.coding is None else self.coding.layout
         return layout is not None and layout.kind == "set" and len(layout.sizes) == 1
 
     # Ways ------------------------------------------------------------------------------------------------
 
     def replayed(self, actions: Sequence[Action]) -> State | None:
-        """The leaf that actions lead to from the root; ``None`` if one is not offered, or the leaf is none.
+        """The leaf that actions lead to from the root; ``None`` if one is not offered or the end is no leaf.
 
         Every proposed leaf is replayed here, so only the problem decides what is a leaf.
         """
         problem, state = self.problem, self.problem.root()
         for action in actions:
-            # In an array of actions ``in`` would compare elementwise.
+            # ``in`` would compare an array of actions elementwise.
             if self.by_run is None and action not in list(problem.actions(state)):
                 return None
             state = problem.step(state, action)
@@ -265,10 +265,7 @@ class Space:
         return reached is not None and self.same(reached, leaf)
 
     def actions_to(self, leaf: State) -> list[Action]:
-        """Actions from the root to a leaf that is known without them.
-
-        They come from the problem's ``path_to``, else from its codes.
-        """
+        """Actions from the root to a leaf, from the problem's ``path_to`` or from its codes."""
         if self.path_to is not None:
             return list(self.path_to(leaf))
         if self.coding is not None:
@@ -277,13 +274,13 @@ class Space:
                 if self.leads(actions, leaf):
                     return actions
         raise ProblemError(
-            f"the path to {leaf!r} is not known: give {type(self.problem).__name__} path_to(leaf), or pass "
-            "Proposal(leaf, actions)"
+            f"the path to {leaf!r} is unknown: define path_to(leaf) on {type(self.problem).__name__}, or "
+            "pass Proposal(leaf, actions)"
         )
 
 
 def _few_rows(layout: Layout) -> IntArray | None:
-    """All rows of codes that a layout of places or sets admits; ``None`` if they are many."""
+    """All rows of codes that a layout of places or sets admits; ``None`` if there are too many."""
     categories = layout.categories.tolist()
     if layout.kind == "places":
         few = math.prod(categories) <= _FEW_LEAVES

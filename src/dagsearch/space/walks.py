@@ -17,10 +17,10 @@ _SHOWN = 6
 
 
 class Path(NamedTuple):
-    """A path from a state to a leaf, with everything that was offered on it."""
+    """A path from a state to a leaf, with all options offered on it."""
 
     states: list[State]
-    """The states, with both ends."""
+    """The states, including both ends."""
     actions: list[Action]
     """The decisions between them."""
     offered: list[Sequence[Action]]
@@ -42,7 +42,7 @@ def random_path(problem: Problem, state: State, rng: np.random.Generator) -> Pat
 
 
 def step_by_step(problem: Problem, state: State, rng: np.random.Generator) -> Walk:
-    """:func:`random_path`, its leaf and actions only."""
+    """The leaf and the actions of a :func:`random_path`."""
     taken: list[Action] = []
     actions_at, step, random = problem.actions, problem.step, rng.random
     while (count := len(actions := actions_at(state))) > 0:
@@ -58,7 +58,7 @@ def _without_end(problem: Problem, taken: Sequence[Action]) -> ProblemError:
     first = ", ".join(map(repr, taken[:_SHOWN]))
     return ProblemError(
         f"{type(problem).__name__} has no leaf within {LONGEST_PATH:,} random decisions, which begin "
-        f"with {first}: every path must end where actions(state) is empty"
+        f"with {first}: every path must end at a state without actions"
     )
 
 
@@ -70,14 +70,14 @@ def shape_rng() -> np.random.Generator:
 def numbered(problem: Problem, actions: Sequence[Action]) -> list[int]:
     """Each action of a path from the root as its index in ``problem.actions(state)``, for storage.
 
-    Nothing where a leaf is known only when it has been evaluated: the leaf then says all.
+    Empty if leaves are known only after their evaluation: the leaf itself is then sufficient.
     """
     on_path = [] if hasattr(problem, "unlearnt") else zip(passed(problem, actions), actions, strict=False)
     return [list(problem.actions(state)).index(action) for state, action in on_path]
 
 
 def passed(problem: Problem, actions: Sequence[Action]) -> list[State]:
-    """The states on a path from the root, with both ends."""
+    """The states on a path from the root, including both ends."""
     return list(accumulate(actions, problem.step, initial=problem.root()))
 
 

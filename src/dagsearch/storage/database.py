@@ -11,17 +11,15 @@ import json
 import os
 import sqlite3
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from copy import copy
 from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple, Self, TypeVar
+from typing import Any, NamedTuple, Self
 
 from dagsearch._internal.texts import shown
 from dagsearch.errors import StorageError
-
-T = TypeVar("T")
 
 # Seconds for which a statement waits for another process, and how often a transaction is begun.
 _BUSY, _TRIES = 20.0, 4
@@ -110,9 +108,6 @@ def database_of(storage: str | PathLike[str], write: bool = False) -> "Database"
         raise StorageError(f"storage={where!r} names no file: give a file name, or leave storage out")
     if where.startswith(("postgresql://", "postgres://")):
         return PostgreSQL(where, write)
-    if where.startswith("sqlite:"):
-        path = where.removeprefix("sqlite:///")
-        raise StorageError(f"for SQLite, storage must be the path alone, {path!r}, got {shown(where)}")
     if "://" in where:
         raise StorageError(f"storage must be a path or postgresql://…, got {shown(where)}")
     return SQLite(Path(where), write)
@@ -121,17 +116,17 @@ def database_of(storage: str | PathLike[str], write: bool = False) -> "Database"
 class Database:
     """One connection, which is opened when it is needed; a second thread needs another one.
 
-    ``where`` names it in messages; ``write`` says whether tables are made, and events written.
+    ``where`` names it in messages; ``write`` says whether tables are made.
     """
 
     is_on_network = False
     """Whether the file is on another machine, so that only one process may use it."""
-    _mark = "?"  # stands for a value in a statement
+    _begin, _mark = "BEGIN", "?"  # what begins a transaction, and what stands for a value in a statement
     _errors: tuple[type[Exception], ...] = ()
     _busy: tuple[type[Exception], ...] = ()  # retried while nothing was written
 
     def __init__(self, where: str, write: bool) -> None:
-        self.where, self._write_allowed = where, write
+        self.where, self._is_writing = where, False
         self._connection: Any = None
         if write:
             with self._writing():
@@ -141,53 +136,46 @@ class Database:
     def _connect(self) -> Any:
         raise NotImplementedError
 
-    def _begin(self, run: str) -> None:
-        """Begin a transaction that no other writer of the run enters."""
+    def _enter(self, run: str) -> None:
+        """Called when a transaction has begun, which no other writer of the run may enter."""
         raise NotImplementedError
 
     def _now(self) -> float:
         """Seconds since 1970, by a clock that all processes of a run share."""
         return time.time()
 
-    def _execute(self, statement: str, *values: Any) -> Any:
-        if self._connection is None:
-            self._connection = self._connect()
-        return self._connection.execute(statement.replace("?", self._mark), values)
+    def _execute(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
+        """The rows of a statement; outside of a transaction it is repeated if the connection breaks."""
+        for tried in range(1, _TRIES + 1):
+            try:
+                if self._connection is None:
+                    self._connection = self._connect()
+                cursor = self._connection.execute(statement.replace("?", self._mark), values)
+                return list(cursor.fetchall()) if cursor.description else []
+            except self._errors as error:
+                self.close()
+                if self._is_writing or tried == _TRIES or not isinstance(error, self._busy):
+                    reason = f": {' '.join(str(error).split())}"
+                    if "not a database" in reason:  # of SQLite
+                        reason = " is not a database of dagsearch; it was not changed"
+                    raise StorageError(f"{self.where}{reason}") from error
+                time.sleep(0.1 * tried)
+        raise AssertionError
 
     @contextmanager
     def _writing(self, run: str = "") -> Iterator[None]:
         """Within this context a transaction is open: everything is written, or nothing."""
-        self._tried(lambda: self._begin(run))  # nothing is written yet
         try:
+            self._execute(self._begin)
+            self._is_writing = True
+            self._enter(run)
             yield
             self._execute("COMMIT")
-        except BaseException as error:
-            with suppress(*self._errors):
-                self._execute("ROLLBACK")
-            if isinstance(error, self._errors):
-                raise self._explained(error) from error
+        except BaseException:
+            self.close()  # which undoes what was written
             raise
-
-    def _select(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
-        """The rows that one statement gives."""
-        return self._tried(lambda: list(self._execute(statement, *values).fetchall()))
-
-    def _tried(self, act: Callable[[], T]) -> T:
-        """Call a function that reads, or writes by one statement; repeat it if the connection breaks."""
-        for tried in range(1, _TRIES + 1):
-            try:
-                return act()
-            except self._errors as error:
-                self.close()
-                if tried == _TRIES or not isinstance(error, self._busy):
-                    raise self._explained(error) from error
-                time.sleep(0.1 * tried)
-        raise AssertionError
-
-    def _explained(self, error: Exception) -> StorageError:
-        if "not a database" in str(error) or "no such table" in str(error):  # of SQLite
-            return StorageError(f"{self.where} is not a database of dagsearch; it was not changed")
-        return StorageError(f"{self.where}: {' '.join(str(error).split())}")
+        finally:
+            self._is_writing = False
 
     def another(self) -> Self:
         """Another connection, for another thread."""
@@ -207,7 +195,7 @@ class Database:
     def runs(self) -> list[Header]:
         """All runs, the oldest first."""
         found = list[Header]()
-        for row in self._select("SELECT * FROM run ORDER BY created, name"):
+        for row in self._execute("SELECT * FROM run ORDER BY created, name"):
             try:
                 found.append(Header(row[0], row[1], row[2], *map(json.loads, row[3:])))
                 found[-1].digest()
@@ -230,27 +218,24 @@ class Database:
             raise StorageError(f"{self.where} has several runs: give the name of one of them ({names})")
         return next((one for one in runs if name is None or one.name == name), None)
 
-    def begin(self, name: str | None, header: Header) -> Header:
-        """Begin a run, unless there is one with this name, or one at all if there is no name."""
+    def begin(self, name: str | None, header: Header, events: Iterable[Event] | None = None) -> Header:
+        """Begin a run, unless there is one with this name, or one at all if there is no name.
+
+        With ``events`` a whole run is written, and it is an error if there is one.
+        """
         if name is not None and not (isinstance(name, str) and name.isprintable() and name):
             raise StorageError(f"name must be text that can be printed, got {shown(name)}")
         with self._writing():
-            if self.find(name) is None:
-                self._insert_run(header._replace(name=name or "run", created=self._now()))
-        return self.run(name)
-
-    def restore(self, header: Header, events: Iterable[Event]) -> None:
-        """Write a whole run."""
-        with self._writing():
-            if self.find(header.name) is not None:
-                raise StorageError(f"{self.where} has a run named {header.name!r} already: give another name")
-            self._insert_run(header)
-            for event in events:
-                self._insert(header.name, event)
-
-    def _insert_run(self, header: Header) -> None:
-        texts = json.dumps(header.problem), json.dumps({"digest": header.digest(), **header.settings})
-        self._execute("INSERT INTO run VALUES (?, ?, ?, ?, ?)", *header[:3], *texts)
+            found = self.find(name)
+            if found is not None and events is not None:
+                raise StorageError(f"{self.where} has a run named {found.name!r} already: give another name")
+            if found is None:
+                found = header._replace(name=name or "run", created=header.created or self._now())
+                texts = json.dumps(header.problem), json.dumps({"digest": header.digest(), **header.settings})
+                self._execute("INSERT INTO run VALUES (?, ?, ?, ?, ?)", *found[:3], *texts)
+                for event in events or ():
+                    self._insert(found.name, event)
+        return found
 
     # Events ------------------------------------------------------------------------------------------
 
@@ -259,20 +244,22 @@ class Database:
     ) -> int | None:
         """Store an event; returns its number, or ``None`` if another event has the same claim."""
         with self._writing(run):
-            last = self._execute("SELECT max(number) FROM event WHERE run = ?", run).fetchone()[0]
+            ((last,),) = self._execute("SELECT max(number) FROM event WHERE run = ?", run)
             event = Event((last or 0) + 1, self._now(), worker, kind, body, claim)
             return event.number if self._insert(run, event) else None
 
     def _insert(self, run: str, event: Event) -> bool:
         """Whether an event was written, because no other has its claim."""
-        insert = "INSERT INTO event VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (run, claim) DO NOTHING"
-        return int(self._execute(insert, *event.row(run)).rowcount) == 1
+        unless = "ON CONFLICT (run, claim) DO NOTHING RETURNING number"
+        return bool(
+            self._execute(f"INSERT INTO event VALUES (?, ?, ?, ?, ?, ?, ?, ?) {unless}", *event.row(run))
+        )
 
     def events(self, run: str, after: int = 0) -> Iterator[Event]:
         """The events behind a number, in order; raises :class:`StorageError` at the first that is damaged."""
         select = "SELECT * FROM event WHERE run = ? AND number > ? ORDER BY number LIMIT ?"
         while True:
-            rows = self._select(select, run, after, _CHUNK)
+            rows = self._execute(select, run, after, _CHUNK)
             for *row, checksum in rows:
                 after += 1
                 if row[1] != after or _checksum(row) != checksum:
@@ -288,17 +275,16 @@ class Database:
         """Record a heartbeat, by one statement that does not wait for those of other processes."""
         new = "INSERT INTO worker VALUES (?, ?, ?)"
         insert = f"{new} ON CONFLICT (run, name) DO UPDATE SET beat = excluded.beat"
-        self._tried(lambda: self._execute(insert, run, worker, self._now()))
+        self._execute(insert, run, worker, self._now())
 
     def leave(self, run: str, worker: str) -> None:
         """Record that a process has left."""
-        self._tried(lambda: self._execute("DELETE FROM worker WHERE run = ? AND name = ?", run, worker))
+        self._execute("DELETE FROM worker WHERE run = ? AND name = ?", run, worker)
 
     def silence(self, run: str) -> dict[str, float]:
         """Seconds since the last heartbeat of each process."""
-        beats = "SELECT name, beat FROM worker WHERE run = ?"
-        rows, now = self._tried(lambda: (self._execute(beats, run).fetchall(), self._now()))
-        return {name: max(0.0, now - beat) for name, beat in rows}
+        beats, now = self._execute("SELECT name, beat FROM worker WHERE run = ?", run), self._now()
+        return {name: max(0.0, now - beat) for name, beat in beats}
 
 
 def _checksum(row: Sequence[Any]) -> str:
@@ -308,6 +294,7 @@ def _checksum(row: Sequence[Any]) -> str:
 class SQLite(Database):
     """A file."""
 
+    _begin = "BEGIN IMMEDIATE"
     _errors = (sqlite3.Error,)
     _busy = (sqlite3.OperationalError,)
 
@@ -321,41 +308,32 @@ class SQLite(Database):
         super().__init__(str(path), write)
 
     def _connect(self) -> Any:
+        # To open the file in another way would end the locks that SQLite has on it in this process.
         if self._path.exists() and 0 < self._path.stat().st_size < _SMALLEST:  # SQLite takes it for empty
-            raise sqlite3.DatabaseError("not a database of dagsearch")
-        where = f"{self._path.as_uri()}?mode={'rwc' if self._write_allowed else 'rw'}"
-        connection = sqlite3.connect(
-            where, timeout=_BUSY, isolation_level=None, check_same_thread=False, uri=True
-        )
+            raise sqlite3.DatabaseError("not a database")
+        connection = sqlite3.connect(self._path, timeout=_BUSY, isolation_level=None, check_same_thread=False)
         tables = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
         if tables and not {("run",), ("event",), ("worker",)} <= {*tables}:
             connection.close()
-            raise sqlite3.DatabaseError("not a database of dagsearch")
-        if self._write_allowed:
-            # Readers and the writer do not wait for each other.
-            connection.execute("PRAGMA journal_mode = WAL")
-            connection.execute("PRAGMA synchronous = FULL")
-        else:  # still, the last one to close the file removes what a killed process has left beside it
-            connection.execute("PRAGMA query_only = ON")
+            raise sqlite3.DatabaseError("not a database")
+        # Readers and the writer do not wait for each other.
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = FULL")
         self._file = self._path.stat().st_ino
         return connection
 
-    def _begin(self, run: str) -> None:
-        self._execute("BEGIN IMMEDIATE")
+    def _enter(self, run: str) -> None:
         if not self._path.exists() or self._path.stat().st_ino != self._file:
-            raise sqlite3.DatabaseError("the file was deleted or replaced while it was in use")
+            raise StorageError(f"{self.where}: the file was deleted or replaced while it was in use")
 
     @property
     def is_on_network(self) -> bool:  # type: ignore[override]
         """Whether the file is on another machine, as far as the system says so."""
-        found, kind = Path("/"), ""
         with suppress(OSError):
-            for line in Path("/proc/mounts").read_text().splitlines():
-                _, mount, name, *_ = line.split()
-                folder = Path(mount.encode().decode("unicode_escape"))
-                if self._path.resolve().is_relative_to(folder) and len(folder.parts) >= len(found.parts):
-                    found, kind = folder, name
-        return kind in _NETWORK
+            mounts = [line.split()[1:3] for line in Path("/proc/mounts").read_text().splitlines()]
+            kinds = {Path(folder.encode().decode("unicode_escape")): kind for folder, kind in mounts}
+            return next(kinds[one] for one in self._path.resolve().parents if one in kinds) in _NETWORK
+        return False
 
 
 class PostgreSQL(Database):
@@ -382,13 +360,12 @@ class PostgreSQL(Database):
 
         return psycopg.connect(self._url, autocommit=True, connect_timeout=int(_BUSY))
 
-    def _begin(self, run: str) -> None:
-        self._execute("BEGIN")
+    def _enter(self, run: str) -> None:
         # One writer of a run at a time, and new tables are made once. The lock ends with the transaction.
         self._execute("SELECT pg_advisory_xact_lock(hashtext(?))", f"dagsearch {run}")
 
     def _now(self) -> float:
-        return float(self._execute("SELECT extract(epoch FROM clock_timestamp())").fetchone()[0])
+        return float(self._execute("SELECT extract(epoch FROM clock_timestamp())")[0][0])
 
 
 # Export and import --------------------------------------------------------------------------------------
@@ -420,7 +397,6 @@ def imported(
                 raise ValueError("events are missing, or in another order")
     except (AttributeError, LookupError, TypeError, ValueError, RecursionError) as error:
         raise StorageError(f"this is not an exported run ({type(error).__name__}: {error})") from error
-    header = header._replace(name=header.name if name is None else name)
     with closing(database_of(storage, write=True)) as database:
-        database.restore(header, events)
+        header = database.begin(header.name if name is None else name, header, events)
     return header, len(events), database.where

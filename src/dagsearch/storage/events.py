@@ -41,8 +41,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 Body = dict[str, Any]
-# Largest number of labels that are stored, and of characters of a label or an action.
-_MOST_LABELS, _LONGEST = 2000, 80
+# Largest number of characters of a label or an action that are stored.
+_LONGEST = 80
 # Number of random leaves by which problems are compared.
 _LEAVES = 8
 
@@ -120,7 +120,7 @@ def leaf_form(space: Space) -> dict[str, Any]:
     labels = getattr(problem, "labels", None) if form in ("sequence", "set") else None
     return {
         "form": form,
-        "labels": None if labels is None else [str(label)[:_LONGEST] for label in labels[:_MOST_LABELS]],
+        "labels": None if labels is None else [str(label)[:_LONGEST] for label in labels],
         "minimize": is_minimized(problem),
         "game": space.has_players,
         "steps": has_costly_steps(problem),
@@ -237,17 +237,14 @@ class LeafEvents:
                     search.accept(made, event.number)
                     return
                 search.withdraw(made)
-            self._warn()
+            if not self._differs:
+                logger.warning(
+                    "a repeated descent reached another leaf than the recorded one, because this machine or "
+                    "version decides differently. The search continues with the recorded leaves"
+                )
+            self._differs = True
         search.turn = body["turn"]
         search.accept(Proposal(leaf, actions), event.number)
-
-    def _warn(self) -> None:
-        if not self._differs:
-            logger.warning(
-                "a repeated descent reached another leaf than the recorded one, because this machine or "
-                "version decides differently. The search continues with the recorded leaves"
-            )
-        self._differs = True
 
     def _repeat_tell(self, event: Event, body: Body) -> None:
         leaf, evaluated = self.codec.decode(body["leaf"]), self._pending(body["ask"])
@@ -267,9 +264,9 @@ class LeafEvents:
             )
 
     def _repeat_forget(self, event: Event, body: Body) -> None:
-        failed = None if body.get("failed") is None else self.codec.decode(body["failed"])
+        at = {} if body.get("failed") is None else {"leaf": self.codec.decode(body["failed"])}
         if (proposal := self._pending(body["ask"])) is not None:
-            self._search.forget(proposal, again=body["again"], **({} if failed is None else {"leaf": failed}))
+            self._search.forget(proposal, again=body["again"], **at)
 
     def _repeat_untell(self, event: Event, body: Body) -> None:
         self._search.forget(self.codec.decode(body["leaf"]), again=body["again"])
@@ -279,7 +276,6 @@ class LeafEvents:
         if body.get("exhausted") is True and self._search.explored is not None:
             with suppress(SearchExhausted):
                 self._search.withdraw(self._search.decide())
-                self._warn()
         self._search.settle()
 
     def _repeat_learnt(self, event: Event, body: Body) -> None:

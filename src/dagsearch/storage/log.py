@@ -20,13 +20,14 @@ import threading
 import time
 import weakref
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from functools import cache
 from itertools import chain, pairwise
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from queue import Empty, SimpleQueue
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -73,10 +74,14 @@ def attach(
         "identity": None if space.identity is None else str(space.identity()) or None,
         "leaves": codec.digest,
     }
+    covariance = None if has_costly_steps(space.problem) else search.index.scores.covariance
+    learnable = () if covariance is None else covariance.hyperparameters
+    # The text of a covariance may not show all of its numbers.
+    parts = {**arguments, "hyperparameters": [f"{one.value:.6g}" for one in learnable]}
     settings = {
         "made_by": made_by,
         "arguments": _plain(arguments),
-        "parts": _parts_of(search),
+        "parts": {name: without_addresses(repr(part)) for name, part in parts.items()},
         "leaves": leaf_form(space),
         "seed": search.seed,
     }
@@ -108,14 +113,13 @@ def resume(
     with closing(database_of(storage)) as database:
         header = database.run(name)
     made_by, known = header.settings["made_by"], header.settings["arguments"]
-    makers: dict[str, Callable[..., Search]] = {kind.__name__: kind}
-    if not has_costly_steps(problem):
-        makers |= {"Search.paper": kind.paper, "Search.default": kind.default}
+    methods = [name for name in ("paper", "default") if hasattr(kind, name)]
+    makers = {kind.__name__: kind, **{f"Search.{name}": getattr(kind, name) for name in methods}}
     if made_by not in makers:
         raise StorageError(f"the run was begun by {made_by!r}, which is unknown here")
     arguments = {**known, **given, "seed": header.settings["seed"], "storage": storage, "name": header.name}
     try:
-        return makers[made_by](problem, **arguments)
+        return cast("Search", makers[made_by](problem, **arguments))
     except TypeError as error:
         raise StorageError(
             f"the search was made by {made_by}(...): pass the same arguments to resume ({error})"
@@ -129,24 +133,6 @@ def _plain(arguments: Mapping[str, Any]) -> dict[str, Any]:
         with suppress(TypeError, ValueError):
             found[name] = json.loads(json.dumps(value, default=np.generic.item))
     return found
-
-
-def _parts_of(search: "Search") -> dict[str, str]:
-    """The composition as text, without memory addresses, which differ between processes."""
-    if has_costly_steps(search.problem):
-        return {}
-    scores, covariance = search.index.scores, search.index.scores.covariance
-    learnable = () if covariance is None else covariance.hyperparameters
-    parts = {
-        "repeats": search.repeats,
-        "evidence": search.posterior.evidence,
-        "proposers": search.portfolio,
-        "backup": None if search.explored is None else search.values.backup,
-        "model": [type(scores).__name__, covariance, getattr(scores, "noise", None)],
-        # The text of a covariance may not show all of its numbers.
-        "hyperparameters": [f"{one.value:.6g}" for one in learnable],
-    }
-    return {name: without_addresses(repr(part)) for name, part in parts.items()}
 
 
 def without_addresses(text: str) -> str:
@@ -163,10 +149,12 @@ def _check_same(then: Header, now: Header, where: str) -> None:
             "version, or export its rewards with 'dagsearch export'"
         )
     before, after = then.settings, now.settings
-    if before["leaves"]["minimize"] != (minimize := after["leaves"]["minimize"]):
-        maker = "maximize" if minimize else "minimize"
-        raise StorageError(f"{where}: continue it by ds.{maker}, as it was begun")
-    compared = [("problem", then.problem, now.problem), ("search", before["arguments"], after["arguments"])]
+    made = [{"method": one["made_by"], "minimize": one["leaves"]["minimize"]} for one in (before, after)]
+    compared = [
+        ("problem", then.problem, now.problem),
+        ("search", made[0], made[1]),
+        ("search", before["arguments"], after["arguments"]),
+    ]
     if then.version == now.version:  # other versions may describe parts differently
         compared.append(("search", before["parts"], after["parts"]))
     else:
@@ -177,12 +165,11 @@ def _check_same(then: Header, now: Header, where: str) -> None:
         )
     for what, begun_with, given in compared:
         for name, value in given.items():
-            if begun_with.get(name, value) != value:
-                both = begun_with[name], value
-                was, found = (re.sub(r"\b[0-9a-f]{16,}\b", "", str(one)).strip() for one in both)
+            if (was := begun_with.get(name, value)) != value:
+                digest = r"\b[0-9a-f]{16,}\b"  # which says nothing to a reader
+                was, found = (re.sub(digest, "", str(one)).strip() for one in (was, value))
                 differs = f"its {name} was {was}, and is {found}"
-                if was == found:  # digests say nothing to a reader
-                    differs = "its choices or its data differ"
+                differs = "its choices or its data differ" if was == found else differs
                 raise StorageError(
                     f"{where} is the run of another {what} ({differs}). Continue it with the same {what}, "
                     "made with the same arguments, or begin a new run in another file or under another "
@@ -199,7 +186,7 @@ class RunLog(Log):
     def __init__(self, search: "Search", database: Database, name: str, codec: StateCodec) -> None:
         super().__init__()
         self.database, self.name = database, name
-        self.worker = f"{platform.node()} {os.getpid()} {_numbering()}-{secrets.token_hex(4)}"
+        self.worker = f"{platform.node()} {os.getpid()} {_machine()}-{secrets.token_hex(4)}"
         self.steering = Steering()
         self.listeners: list[Any] = []
         """Called with every event of another process."""
@@ -221,15 +208,10 @@ class RunLog(Log):
                 "SQLite file: use storage='postgresql://…', or one process with Dask workers (executor=)"
             )
 
-    def __reduce__(self) -> NoReturn:
-        raise TypeError("a search with storage cannot be copied or pickled: open it from its storage")
-
     # Writing ------------------------------------------------------------------------------------------
 
     def _append(self, kind: str, body: dict[str, Any], claim: str | None = None) -> int | None:
         """Store an event; returns its number, or ``None`` if another process was faster to claim it."""
-        if self.broken is not None:
-            raise StorageError(self.broken)
         try:
             with self.deciding():
                 if os.getpid() != self._process:
@@ -350,8 +332,7 @@ class RunLog(Log):
                 logger.warning(
                     "%d processes ended while they evaluated %r, which is evaluated again. If it crashes its "
                     "process, run with n_jobs=1, so that it crashes a worker instead and counts as failed",
-                    owners,
-                    proposal.leaf,
+                    *(owners, proposal.leaf),
                 )
             return proposal
         self.overtaken = True
@@ -389,8 +370,8 @@ def at_work(database: Database, run: str, lost_after: float = LOST_AFTER) -> set
 
 def _has_ended(worker: str) -> bool:
     """Whether a process of this machine no longer exists."""
-    host, process, here = worker.rsplit(" ", 2)
-    if host != platform.node() or here.partition("-")[0] != _numbering() or sys.platform == "win32":
+    _, process, here = worker.rsplit(" ", 2)
+    if here.partition("-")[0] != _machine() or sys.platform == "win32":
         return False  # on Windows a signal of 0 would end the process
     with suppress(PermissionError, ValueError):  # of another user
         try:
@@ -401,12 +382,12 @@ def _has_ended(worker: str) -> bool:
 
 
 @cache
-def _numbering() -> str:
-    """Which processes share the numbers of processes: containers with one host name need not."""
+def _machine() -> str:
+    """Differs between machines, and between containers, because each numbers its own processes."""
+    name = platform.node()
     with suppress(OSError):
-        boot, numbers = Path("/proc/sys/kernel/random/boot_id").read_text(), Path("/proc/self/ns/pid").stat()
-        return hashlib.sha256(f"{boot}{numbers.st_ino}".encode()).hexdigest()[:8]
-    return ""
+        name += Path("/proc/sys/kernel/random/boot_id").read_text() + os.readlink("/proc/self/ns/pid")
+    return hashlib.sha256(name.encode()).hexdigest()[:8]
 
 
 class _Heart:
@@ -414,28 +395,27 @@ class _Heart:
 
     def __init__(self, database: Database, run: str, worker: str) -> None:
         self._database, self._run, self._worker = database.another(), run, worker
-        self._pause, self._wake, self._over, self._process = _BEAT, threading.Event(), False, os.getpid()
+        self._process, self._pauses = os.getpid(), SimpleQueue[float | None]()
         self._database.beat(run, worker)
         self._thread = threading.Thread(target=self._beat, daemon=True, name="dagsearch heartbeat")
         self._thread.start()
 
-    def every(self, pause: float) -> None:
-        """Beat at this pace from now on."""
-        self._pause = pause
-        self._wake.set()
+    def every(self, pause: float | None) -> None:
+        """Beat at this pace from now on; no longer if it is ``None``."""
+        self._pauses.put(pause)
 
     def _beat(self) -> None:
-        while not self._over:
-            self._wake.wait(self._pause)
-            self._wake.clear()
+        pause: float | None = _BEAT
+        while pause is not None:
+            with suppress(Empty):
+                pause = self._pauses.get(timeout=pause)
             with suppress(StorageError):  # the search itself says so if it cannot write
                 self._database.beat(self._run, self._worker)
 
     def stop(self, database: Database) -> None:
         """Say that the process has left the run, and close the database."""
         if os.getpid() == self._process:  # else it is a fork
-            self._over = True
-            self._wake.set()
+            self.every(None)
             self._thread.join()
             with suppress(StorageError):
                 self._database.leave(self._run, self._worker)

@@ -69,7 +69,6 @@ class Request(NamedTuple):
     action: str
     value: Any
     answer: str | None
-    refused: bool = False
 
 
 class Steering:
@@ -101,21 +100,20 @@ class Steering:
                     self.budget = self._script = body["budget"]
                 self.last_run = event.number
             case "request":
-                action, value, refused = body["action"], body["value"], False
+                action, value = body["action"], body["value"]
                 answer = None if action == "propose" else "done"
                 if action in ("pause", "continue"):
                     self.paused = action == "pause"
                 elif action == "stop":
                     self.last_stop = event.number
                 elif action == "budget" and value < spent:
-                    answer, refused = f"{spent} evaluations are done already", True
+                    answer = f"refused: {spent} evaluations are done already"
                 elif action == "budget":
                     self.budget = value
-                self.requests[event.number] = Request(event.time, action, value, answer, refused)
+                self.requests[event.number] = Request(event.time, action, value, answer)
             case "answer" | "ask" if (asked := self.requests.get(body.get("request", 0))) is not None:
-                refusal = body.get("refused")
-                done = asked._replace(answer=refusal or "done", refused=refusal is not None)
-                self.requests[body["request"]] = done
+                answer = f"refused: {body['refused']}" if event.kind == "answer" else "done"
+                self.requests[body["request"]] = asked._replace(answer=answer)
 
 
 def send_request(database: Database, run: str, action: Any, value: Any = None) -> int:

@@ -13,20 +13,20 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 if TYPE_CHECKING:
     import pandas
 
-# Never a value that somebody meant: missing in every column.
+# Never an intended value: missing in every column.
 _MISSING = {"", "?", "??", "???", "-", "--", "---", "–", "—", ".", "..", "n/a", "na", "#n/a", "n.a.", "nan"}
 _MISSING |= {"null", "<na>", "inf", "-inf", "#value!", "#div/0!", "#ref!", "#name?", "#num!"}
-# A text column becomes numbers if at least this share of its values can be read as such.
+# A text column becomes numbers if at least this share of its values can be read as numbers.
 _SHARE = 0.9
 _CURRENCY = r"(?:[$€£¥₹₽₩]|USD|EUR|GBP|CHF|JPY|INR|CNY|CAD|AUD|SEK|NOK|DKK|PLN)?"
-# Thousands may be grouped; only a number without a leading zero is.
+# Thousands may be grouped, but only in numbers without a leading zero.
 _NUMBER = re.compile(
     rf"\s*([-+]?)\s*{_CURRENCY}\s*([-+]?(?:[1-9]\d{{0,2}}(?:,\d{{3}})+|[1-9]\d{{0,2}}(?:[\s'’]\d{{3}})+|\d*)"
     rf"(?:(?<=\d)\.\d*|\.\d+|(?<=\d))(?:e[-+]?\d+)?)\s*{_CURRENCY}\s*%?\s*",
     re.IGNORECASE,
 )
 _SWAPPED = str.maketrans(",.", ".,")
-# Values of a column that the decimal mark is detected from.
+# Number of values of a column from which the decimal mark is detected.
 _SAMPLE = 1000
 _EXAMPLES = 5
 
@@ -58,9 +58,9 @@ def decimal_mark(frame: "pandas.DataFrame") -> str:
 
 
 def clean(frame: "pandas.DataFrame") -> tuple["pandas.DataFrame", list[str]]:
-    """Text that is a number as a number; marks such as ``?`` and infinite numbers as missing values.
+    """Convert text to numbers where possible; marks such as ``?`` and infinite numbers become missing.
 
-    The frame is a copy, and the notes say what was converted.
+    The frame is a copy, and the notes list the conversions.
     """
     decimal = decimal_mark(frame)
     changed: dict[Any, pandas.Series] = {}
@@ -85,19 +85,19 @@ def clean(frame: "pandas.DataFrame") -> tuple["pandas.DataFrame", list[str]]:
     frame = frame.assign(**changed)
     infinite = frame.select_dtypes("float").isin([np.inf, -np.inf]).sum()
     shown = [f"{name!r} ({count} rows)" for name, count in infinite[infinite > 0].items()]
-    if shown:  # no model takes them
+    if shown:  # no model accepts them
         notes.append(f"infinite or too large numbers count as missing in {listed(shown, str)}")
         frame = frame.replace([np.inf, -np.inf], np.nan)
     return frame, notes
 
 
 def _texts(frame: "pandas.DataFrame") -> dict[Any, "pandas.Series"]:
-    """The columns of text."""
+    """The text columns."""
     return {name: column for name, column in frame.items() if is_text(column)}
 
 
 def _without_marks(column: "pandas.Series") -> tuple["pandas.Series", list[str]]:
-    """The column without marks of missing values, and the marks that it had."""
+    """The column without marks of missing values, and its marks."""
     texts = [value for value in column.dropna().unique() if isinstance(value, str)]
     marks = [value for value in texts if value.strip().lower() in _MISSING]
     shown = [mark.strip() for mark in marks if mark.strip()]
@@ -105,7 +105,7 @@ def _without_marks(column: "pandas.Series") -> tuple["pandas.Series", list[str]]
 
 
 def _numbers(column: "pandas.Series", decimal: str) -> tuple["pandas.Series | None", list[Any]]:
-    """The column as numbers, ``None`` if it is not one of numbers; and the values that are not numbers."""
+    """The column as numbers, or ``None`` if it is not numeric, and the values that are not numbers."""
     values = column.dropna()
     known = {value: _number(value, decimal) for value in values.unique()}
     others = [value for value, number in known.items() if number is None]
@@ -124,13 +124,13 @@ def _number(value: Any, decimal: str) -> float | None:
 
 
 def listed(names: Sequence[Any], form: Callable[[Any], str] = repr) -> str:
-    """A few of the names, and how many more there are."""
+    """A few of the names, and the number of others."""
     more = f" and {len(names) - _EXAMPLES} more" if len(names) > _EXAMPLES else ""
     return ", ".join(form(name) for name in names[:_EXAMPLES]) + more
 
 
 def prepared(model: Any) -> Pipeline:
-    """The model after a preparation of its columns.
+    """The model in a pipeline that prepares its columns.
 
     Numbers are imputed by their median and scaled, other columns imputed by their most frequent value and
     encoded.

@@ -12,13 +12,13 @@ from dagsearch.tables.clean import is_text
 if TYPE_CHECKING:
     import pandas
 
-# Fewer rows say nothing about what a column is, fewer rows of a class nothing about leaks.
+# With fewer rows the kind of a column is unclear, with fewer rows of a class a leak.
 _MIN_ROWS, _MIN_OF_CLASS = 20, 10
-# Share of the values up to the largest that identifiers cover; of different texts that are no categories.
+# Share of the values up to the largest that identifiers cover; share of distinct texts beyond categories.
 _WITHOUT_GAPS, _DISTINCT_TEXTS = 0.95, 0.5
-# Score of one column, R² or AUC, from which on it counts as a suspected leak.
+# Smallest score of one column, R² or AUC, that counts as a suspected leak.
 _LEAK = 0.99
-# The squared rank correlation that it then has at least; a single outlier can make R² large.
+# Smallest squared rank correlation of such a column; a single outlier can make R² large.
 _ORDERED = 0.9
 _ID_NAME = re.compile(
     r"(?i:(.*[_\s.-])?(id|uuid|guid|key|index|idx|no|nr|number|rownames?)|unnamed: \d+)|.*[a-z]I[dD]"
@@ -26,7 +26,7 @@ _ID_NAME = re.compile(
 
 
 def suspicion(column: "pandas.Series") -> str | None:
-    """Why a column of all rows is a doubtful feature; ``None`` if it is not.
+    """Why a column of all rows is a doubtful feature; ``None`` if it is a good one.
 
     Numbers may be identifiers. Mostly distinct texts may be identifiers, dates or free text.
     """
@@ -51,7 +51,7 @@ def _are_identifiers(column: "pandas.Series") -> bool:
 
 
 def leaks(features: "pandas.DataFrame", target: "pandas.Series", classification: bool) -> dict[str, float]:
-    """Columns that predict the target almost perfectly by themselves, each with its score.
+    """Columns that alone predict the target almost perfectly, each with its score.
 
     For numbers the score is R². For classes it is the AUC of neighbouring classes in the order of the
     column's values, or the balanced accuracy of the most frequent class for each value. A missing value
@@ -64,11 +64,11 @@ def leaks(features: "pandas.DataFrame", target: "pandas.Series", classification:
 
 
 def _r_squared(features: "pandas.DataFrame", target: "pandas.Series") -> dict[str, float]:
-    """R² of the columns of numbers, by value or by rank."""
+    """R² of the numeric columns, by value or by rank."""
     numbers = features.select_dtypes("number")
     numbers = numbers.loc[:, numbers.count() >= max(_MIN_ROWS, len(numbers) / 2)]
     by_value = numbers.corrwith(target) ** 2
-    by_value = by_value[by_value >= _ORDERED - 0.2]  # of few columns, whose ranks are compared, too
+    by_value = by_value[by_value >= _ORDERED - 0.2]  # few columns, whose ranks are then compared
     by_rank = numbers[by_value.index].rank().corrwith(target.rank()) ** 2
     best = by_value.where(by_value > by_rank, by_rank)[by_rank >= _ORDERED]
     return {str(name): float(one) for name, one in best.items()}
@@ -104,7 +104,7 @@ def _auc(low: FloatArray, high: FloatArray) -> float:
 
 
 def _keys(column: "pandas.Series") -> FloatArray:
-    """Numbers with the same order as the column's values; what is missing is largest."""
+    """Numbers in the order of the column's values; missing values come last."""
     import pandas
 
     if column.dtype.kind in "biuf":

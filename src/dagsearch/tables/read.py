@@ -24,10 +24,10 @@ MAX_BYTES = 1_000_000_000
 MAX_CELLS = 100_000_000
 """Largest number of rows times columns."""
 _TEXT = (".csv", ".tsv", ".tab", ".txt", ".dat", ".data")
-# Missing without a note; other marks of missing values are noted.
+# Marks of missing values that need no note.
 _MISSING = ["", "NA", "NaN", "nan", "NULL", "null"]
 _SEPARATORS = (",", ";", "\t", "|")
-# Number of lines to detect the format from.
+# Number of lines from which the format is detected.
 _SAMPLE_LINES = 100
 
 
@@ -48,9 +48,9 @@ def read_table(path: Path) -> tuple["pandas.DataFrame", list[str]]:
     Returns
     -------
     frame : pandas.DataFrame
-        Its columns.
+        The table.
     notes : list of str
-        What was detected or converted.
+        Detections and conversions.
     """
     import pandas
 
@@ -83,7 +83,7 @@ def read_table(path: Path) -> tuple["pandas.DataFrame", list[str]]:
 
 
 def _content(path: Path, name: str) -> bytes:
-    """The bytes of a file, decompressed, up to the allowed number."""
+    """The bytes of a file, decompressed; raises if there are too many."""
     opened: Any = gzip.open if path.suffix.lower() == ".gz" else open
     try:
         with nullcontext(sys.stdin.buffer) if str(path) == INPUT else opened(path, "rb") as file:
@@ -96,7 +96,7 @@ def _content(path: Path, name: str) -> bytes:
 
 
 def _parsed(content: bytes, kind: str, notes: list[str]) -> tuple["pandas.DataFrame", Sequence[Any]]:
-    """The table, of an Excel workbook the first sheet, and its header as it is in the file."""
+    """The table, or the first sheet of an Excel workbook, and its header as in the file."""
     import pandas
 
     if kind == ".parquet":
@@ -105,7 +105,7 @@ def _parsed(content: bytes, kind: str, notes: list[str]) -> tuple["pandas.DataFr
     if kind not in (".xlsx", ".xlsm"):
         return _text(_decoded(content, notes), notes)
     with warnings.catch_warnings(), pandas.ExcelFile(io.BytesIO(content), engine="openpyxl") as book:
-        warnings.simplefilter("ignore")  # about parts of a workbook that have no values
+        warnings.simplefilter("ignore")  # parts of a workbook without values
         if len(book.sheet_names) > 1:
             notes.append(f"read the first of {len(book.sheet_names)} sheets, {book.sheet_names[0]!r}")
         frame, header = book.parse(0), pandas.read_excel(book, header=None, nrows=1)
@@ -113,7 +113,7 @@ def _parsed(content: bytes, kind: str, notes: list[str]) -> tuple["pandas.DataFr
 
 
 def _decoded(content: bytes, notes: list[str]) -> str:
-    """The text: UTF-8, or with a byte order mark UTF-16, otherwise as Windows writes it."""
+    """The text: UTF-8, or UTF-16 with a byte order mark, otherwise cp1252."""
     if not content.strip():
         raise ValueError("it is empty")
     marked = content.startswith((b"\xff\xfe", b"\xfe\xff"))
@@ -135,7 +135,7 @@ def _text(text: str, notes: list[str]) -> tuple["pandas.DataFrame", Sequence[Any
         notes.append("numbers are written with a decimal comma")
         frame = _read_csv(text, lines, sep, ",")
     if not hasattr(frame.index, "step"):  # R writes no name for the column of row names
-        notes.append("rows have one field more than the header: the first field is taken as the row's name")
+        notes.append("rows have one field more than the header: the first field is used as the row's name")
         frame = frame.reset_index(drop=True)
     header = next(csv.reader(lines, delimiter=sep, skipinitialspace=True))
     return frame, header if len(header) == frame.shape[1] else list(frame.columns)
@@ -147,7 +147,7 @@ def _read_csv(text: str, lines: list[str], sep: str, decimal: str) -> "pandas.Da
     settings: dict[str, Any] = {"sep": sep, "decimal": decimal, "skipinitialspace": True}
     settings |= {"keep_default_na": False, "na_values": _MISSING, "low_memory": False}
     ends = [line.rstrip("\r\n").endswith(sep) for line in lines]
-    if len(ends) > 1 and all(ends[1:]) and not ends[0]:  # a separator too many at the end of each row
+    if len(ends) > 1 and all(ends[1:]) and not ends[0]:  # an extra separator at the end of each row
         settings["index_col"] = False
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", pandas.errors.ParserWarning)

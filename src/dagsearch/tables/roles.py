@@ -1,4 +1,4 @@
-"""Tables prepared for feature selection, with a target and features."""
+"""Tables prepared for feature selection: target, features and the roles of other columns."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -17,7 +17,7 @@ from dagsearch.tables.read import TableError, read_table
 if TYPE_CHECKING:
     import pandas
 
-# A target of whole numbers counts as classes if it has at most this number of different values.
+# A target of whole numbers counts as classes if it has at most this number of distinct values.
 _MAX_CLASSES = 20
 
 
@@ -30,17 +30,17 @@ class Table:
     target: "pandas.Series"
     """The column to predict; classes are numbered from 0."""
     classes: tuple[str, ...]
-    """Names of the classes in the order of their numbers; none if the target consists of numbers."""
+    """Names of the classes in the order of their numbers; empty if the target consists of numbers."""
     groups: "pandas.Series | None"
-    """Which rows belong together."""
+    """Group of each row; rows of one group belong together."""
     weights: "pandas.Series | None"
     """Weights of the rows."""
     notes: list[str]
-    """What was converted or excluded."""
+    """Conversions and exclusions."""
     excluded: dict[str, str]
     """Columns that cannot be features, each with the reason, such as ``constant``."""
     leaking: dict[str, float]
-    """Columns that predict the target almost perfectly by themselves, with their R² or AUC."""
+    """Columns that alone predict the target almost perfectly, with their R² or AUC."""
 
     def rows(self, positions: IntArray) -> Self:
         """Some of the rows, by position."""
@@ -66,8 +66,8 @@ def load_table(
 ) -> Table:
     """Read a table and prepare it as ``dagsearch select`` does.
 
-    Columns that are constant or neither numbers nor text are excluded from the features, as are
-    those that look like identifiers, dates or free text.
+    Columns that are constant, that hold neither numbers nor text, or that look like identifiers, dates or
+    free text are excluded from the features.
 
     Parameters
     ----------
@@ -78,11 +78,11 @@ def load_table(
     classification : bool, optional
         Whether the target consists of classes; detected by default.
     group, time, weight : str, optional
-        Names of the columns with the groups, the times and the weights of the rows.
+        Names of the columns with the rows' groups, times and weights.
     keep : collection of str
         Columns that stay features even if they look like identifiers, dates or free text.
     forbidden : collection of str
-        Columns that will not be chosen, so they are not checked for leaks.
+        Columns that will not be chosen and are therefore not checked for leaks.
 
     Returns
     -------
@@ -118,7 +118,7 @@ def load_table(
 
 
 def _check_names(names: Sequence[str], roles: Mapping[str, str], keep: Collection[str]) -> None:
-    """Refuse names that the table does not have."""
+    """Raise if the table lacks one of the names."""
     given = [("--target" if role == "target" else f"--{role}-column", name) for role, name in roles.items()]
     for option, name in [*given, *(("--keep or --fixed", name) for name in keep)]:
         if name not in names:
@@ -129,7 +129,7 @@ def _check_names(names: Sequence[str], roles: Mapping[str, str], keep: Collectio
 def _complete_rows(
     frame: "pandas.DataFrame", roles: Mapping[str, str], notes: list[str]
 ) -> "pandas.DataFrame":
-    """The rows with a value in every column that has a role, in the order of time."""
+    """The rows with a value in every column with a role, in the order of time."""
     for role, name in roles.items():
         if (missing := frame[name].isna()).any():
             notes.append(f"{int(missing.sum())} rows without a {role} were excluded")
@@ -172,7 +172,7 @@ def _target(
     if is_text(values) and suspicion(values) is not None:
         raise TableError(
             f"the target {name!r} has {distinct} different texts in {len(values)} rows, such as "
-            f"{str(values.iloc[0])[:60]!r}: that is text, not classes"
+            f"{str(values.iloc[0])[:60]!r}: it is text, not classes"
         )
     if classification is False and not _is_numeric(values):
         raise TableError(f"the target {name!r} is not numeric: use a classifier")
@@ -193,7 +193,7 @@ def _is_numeric(values: "pandas.Series") -> bool:
 
 
 def _numbered(values: "pandas.Series", notes: list[str]) -> tuple["pandas.Series", tuple[str, ...]]:
-    """The classes as numbers from 0, and their names; as in scikit-learn, the later of two is positive."""
+    """The classes as numbers from 0, and their names; as in scikit-learn, the second of two is positive."""
     import pandas
 
     codes, found = pandas.factorize(values, sort=True)
@@ -212,7 +212,7 @@ def _excluded(
 ) -> dict[str, str]:
     """Columns that cannot be features, each with the reason.
 
-    ``complete`` has the rows to be used. Row numbers are recognised in the ``whole`` table only.
+    ``complete`` has the rows to use. Row numbers are recognised in the ``whole`` table only.
     """
     measured = _measured(complete)
     doubtful = [name for name in whole.columns if name not in measured]
@@ -236,7 +236,7 @@ def _reason(whole: "pandas.Series", column: "pandas.Series", kept: bool) -> str 
 
 
 def _measured(frame: "pandas.DataFrame") -> set[str]:
-    """Columns of numbers that vary and have fractions: most columns of wide tables, found quickly."""
+    """Numeric columns that vary and have fractions: most columns of wide tables, found quickly."""
     floats = frame.select_dtypes(np.float64)
     values: FloatArray = floats.to_numpy()
     fractions = (np.abs(values - np.round(values)) > 0.0).any(axis=0)

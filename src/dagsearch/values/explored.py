@@ -19,7 +19,7 @@ from dagsearch.values.increments import Increments
 if TYPE_CHECKING:
     from dagsearch.values.backups import Backup
 
-# Number of nodes whose children are kept.
+# Number of nodes whose children are cached.
 _MOST_MADE = 32
 
 
@@ -27,7 +27,7 @@ class Explored(Index):
     """The DAG that descents have explored, with the beliefs over g and v of its nodes.
 
     Graph and scores number nodes in the same way. A change of the belief or of the DAG makes values stale;
-    whoever reads them asks for :meth:`current` ones.
+    readers call :meth:`current` first.
     """
 
     def __init__(
@@ -37,7 +37,7 @@ class Explored(Index):
         super().__init__(problem, scores, self.graph)
         self._increments = self._given = increments
         self._stale = True
-        self._made: dict[int, Children] = {}  # descents come to the same nodes again and again
+        self._made: dict[int, Children] = {}  # descents visit the same nodes again and again
         self.root = self.node(self.problem.root())
         self.graph.level[self.root] = 0
 
@@ -49,7 +49,7 @@ class Explored(Index):
 
     @property
     def increments(self) -> Increments:
-        """Δ by level: as given, else computed from the problem and the covariance when first needed."""
+        """Δ by level: as given, or computed from the problem and the covariance when first needed."""
         if self._increments is None:
             covariance = self.scores.covariance
             self._increments = (
@@ -101,7 +101,7 @@ class Explored(Index):
     # Nodes and edges -----------------------------------------------------------------------------------
 
     def children(self, node: int) -> Children:
-        """The node's children, in the DAG or not."""
+        """The node's children, whether in the DAG or not."""
         made = self._made.get(node)
         if made is None:
             if len(self._made) == _MOST_MADE:
@@ -118,7 +118,7 @@ class Explored(Index):
         return child
 
     def link(self, node: int, children: Sequence[int], actions: Sequence[int]) -> None:
-        """Add edges. A child that had no path to it starts at the boundary: v = g + Δ, or g at a leaf."""
+        """Add edges. A child without an earlier path starts at the boundary: v = g + Δ, or g at a leaf."""
         graph = self.graph
         fresh = graph.link(node, children, actions)
         if not fresh:
@@ -133,7 +133,7 @@ class Explored(Index):
                 graph.v_var[child] += delta.variance
 
     def reopen(self, leaves: Sequence[int]) -> None:
-        """Let leaves be evaluated again. All inner nodes are reopened; descents close them again."""
+        """Allow leaves to be evaluated again. All inner nodes are reopened; descents close them again."""
         super().reopen(leaves)
         graph = self.graph
         graph.closed[: len(graph)][~graph.terminal[: len(graph)]] = False

@@ -5,7 +5,7 @@ paper                  code                 meaning
 =====================  ===================  =========================================================
 μ_i, σ_i², ρ           mean, var, corr      the variables and their correlation
 μ_0, σ_0²              prior                Gaussian prior on the maximum (``None``: σ_0² → ∞)
-s_i                    kept                 σ_0² / (σ_i² + σ_0²), so that σ_ci² = s_i σ_i²
+s_i                    shrinkage            σ_0² / (σ_i² + σ_0²), so that σ_ci² = s_i σ_i²
 a_i / σ_i              spread               sd of x_i − x_j, once the prior has been applied to x_i
 b_i / a_i              slope                correlation of that difference with x_i
 k_i                    k                    standardised mean of that difference
@@ -88,19 +88,19 @@ def _branch(
     """
     sd1, sd2 = math.sqrt(var1), math.sqrt(var2)
     ratio = var1 / prior_var
-    kept = 1.0 / (1.0 + ratio)
-    mean = mean1 + (prior_mean - mean1) * ratio * kept
+    shrinkage = 1.0 / (1.0 + ratio)
+    mean = mean1 + (prior_mean - mean1) * ratio * shrinkage
     across = sd1 - corr * sd2
     free = var2 * (1.0 - corr) * (1.0 + corr)
-    spread = math.sqrt(free + across * across * kept)
+    spread = math.sqrt(free + across * across * shrinkage)
     pull = corr * sd2 * (prior_mean - mean1) * sd1 / (var1 + prior_var)
     log_cdf, hazard, narrowing = truncation((mean - mean2 - pull) / spread)
-    slope = math.sqrt(kept) * across / spread
+    slope = math.sqrt(shrinkage) * across / spread
     distance = prior_mean - mean1
     log_weight = log_cdf - 0.5 * math.log1p(ratio) - 0.5 * distance * distance / (var1 + prior_var)
-    kept_var = var1 * kept
-    mean += math.sqrt(kept_var) * slope * hazard
-    return log_weight, mean, kept_var * (free / (spread * spread) + slope * slope * narrowing)
+    shrunk_var = var1 * shrinkage
+    mean += math.sqrt(shrunk_var) * slope * hazard
+    return log_weight, mean, shrunk_var * (free / (spread * spread) + slope * slope * narrowing)
 
 
 @compiled

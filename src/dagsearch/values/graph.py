@@ -35,7 +35,7 @@ from dagsearch.problem import MIN, State
 _WHOLE = dict.fromkeys(("sign", "visits", "branching", "first", "count", "room"), 0)
 _REAL = {"v_mean": 0.0, "v_var": 0.0, "lower": -np.inf, "upper": np.inf}
 _UNKNOWN = {"level": -1, "terminal": False, **_WHOLE, **_REAL}
-"""What the arrays hold of a node while nothing is known."""
+"""Initial values of a node in the arrays."""
 
 
 class GraphArrays(NamedTuple):
@@ -132,7 +132,7 @@ class Graph(Numbered):
             ):
                 raise ProblemError(
                     f"the problem has a cycle: {self.states[child]!r} is its own descendant, by way of "
-                    f"{self.states[node]!r}; add to the states what excludes this, such as a move counter"
+                    f"{self.states[node]!r}; extend the states so that they differ, such as by a move counter"
                 )
             else:
                 again = child in self.edge_child[first:edge]
@@ -145,7 +145,7 @@ class Graph(Numbered):
         return fresh
 
     def _make_room(self, node: int, count: int, need: int) -> int:
-        """Make room for ``need`` edges of the node, if necessary at the end; returns the first place."""
+        """Make room for ``need`` edges of the node, at the end if necessary; returns the first place."""
         if need <= self.room[node]:
             return int(self.first[node])
         room = need if count == 0 else max(need, 2 * count)
@@ -172,7 +172,7 @@ def _sink_below(
 ) -> bool:
     """Push ``child`` and its descendants below ``node``.
 
-    False, and nothing is changed, if ``node`` itself is one of these.
+    Returns False and changes nothing if ``node`` itself is one of them.
     """
     if child == node:
         return False

@@ -53,8 +53,8 @@ class Increments:
     branching : sequence of int, length ``depth``
         Number of children of a node at level 0 (the root), 1, …, ``depth - 1``.
     step_variance : float or sequence of float
-        Variance of the Brownian step to a child: one number, or one by level of the parent. It must be that
-        of the covariance: with a wrong one the values of unexplored nodes mislead the search.
+        Variance of the Brownian step to a child: one number, or one per level of the parent. It must match
+        the covariance; otherwise the values of unexplored nodes mislead the search.
     players : sequence of MAX or MIN, optional
         The player at each level; MAX everywhere by default.
     prior : (mean, variance), optional
@@ -126,8 +126,8 @@ class Increments:
     ) -> "Increments":
         """The increments of a problem under a covariance.
 
-        ``depth`` and ``branching`` are the problem's own if it declares them. If not, they are measured on
-        random paths, as are the players and, unless it is given, the variance of a step.
+        ``depth`` and ``branching`` are the problem's own if declared. Otherwise they are measured on random
+        paths, as are the players and, by default, the variance of a step.
         """
         space = Space.of(problem)
         levels = space.levels

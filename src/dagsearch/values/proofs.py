@@ -2,8 +2,8 @@
 
 At a leaf the value is its reward. At MAX's turn the value is at least every child's lower bound, and at most
 the largest upper bound of the children, if all of them are in the DAG; MIN's turn is the mirror image. Where
-both bounds meet, the value is proven, whatever the model believes. This assumes that rewards cost nothing and
-have no noise, as in a game whose rules are known.
+both bounds meet, the value is proven, regardless of the model. This assumes that rewards are free and have no
+noise, as in a game with known rules.
 """
 
 from collections.abc import Sequence
@@ -22,9 +22,9 @@ from dagsearch.values.graph import GraphArrays
 class WithProofs(Configured, Backup):
     """A back-up that proves values where it can, and computes the others from them.
 
-    The value of a proven node is certain, and those of its parents follow. The node is also closed: no
-    descent visits it any more. Your own back-up finds proven values in ``graph.lower`` and ``graph.upper``,
-    which are equal there.
+    The value of a proven node is certain, and its parents' values follow. The node is also closed: no descent
+    visits it any more. A custom back-up finds proven values where ``graph.lower`` and ``graph.upper`` are
+    equal.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ class WithProofs(Configured, Backup):
         self.backup.learn(explored, episodes)
 
     def back_up(self, explored: Explored) -> None:
-        """Write ``graph.lower`` and ``graph.upper``, close what is proven, then back up the values."""
+        """Write ``graph.lower`` and ``graph.upper``, close proven nodes, then back up the values."""
         graph = explored.graph
         for node in range(self._seen, len(graph)):
             graph.lower[node], graph.upper[node] = self.lowest, self.highest
@@ -60,7 +60,7 @@ class WithProofs(Configured, Backup):
 
 @compiled
 def _seen_by(sign: int, lower: float, upper: float) -> tuple[float, float]:
-    """Bounds as a player sees them, and back: MIN's are those of the negated value."""
+    """Convert bounds to a player's view and back: MIN's are those of the negated value."""
     return (lower, upper) if sign > 0 else (-upper, -lower)
 
 

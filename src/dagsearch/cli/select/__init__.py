@@ -15,14 +15,14 @@ def add_parser(commands: Commands) -> None:
         help="choose the columns of a table from which an estimator predicts best",
         usage="dagsearch select DATA --target COLUMN [OPTION ...]",
         description=(
-            "Choose the columns of a table from which an estimator predicts the target best, by "
-            "cross-validation. Prints the chosen columns and compares their score with that of no columns, "
-            "all columns, and the best columns by a univariate test, also on hold-out rows."
+            "Choose the columns of a table from which an estimator best predicts the target, by "
+            "cross-validation. Prints the chosen columns and compares their score with no columns, all "
+            "columns, and the best columns by a univariate test, also on hold-out rows."
         ),
         epilog=(
             "Exit code 0: done. 1: bad input, 2: bad usage, with a message on standard error. 130: "
             "interrupted; the results so far are still printed and written. With --storage, the same command "
-            "continues a run that was interrupted."
+            "continues an interrupted run."
         ),
     )
     add = select.add_argument
@@ -103,7 +103,7 @@ def _sizes(text: str) -> int | tuple[int, int] | str:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Select, print what was found, and write the report; returns the exit code."""
+    """Select, print the result, and write the report; returns the exit code."""
     from dagsearch.cli.select.summary import summary
     from dagsearch.cli.select.task import select
 
@@ -112,12 +112,12 @@ def run(options: argparse.Namespace) -> int:
     report, interrupted = select(options)
     try:
         written = [] if options.out is None else report.write(options.out)
-    finally:  # what was found is printed even if it cannot be written
+    finally:  # the result is printed even if it cannot be written
         print(summary(report))
     if written:
         print("", "wrote", *(f"  {path}" for path in written), sep="\n")
     if interrupted:
         again = "run the same command again" if options.storage else "use --storage RUN next time"
         print(f"interrupted; {again} to continue", file=sys.stderr)
-        return 130  # the shell's code for a process that Ctrl-C ended
+        return 130  # the shell's code after Ctrl-C
     return 0

@@ -10,7 +10,7 @@ from dagsearch.selection.report import SelectionReport
 
 
 def summary(report: SelectionReport) -> str:
-    """What was found in one sentence, then the chosen features, comparisons, warnings and code."""
+    """The result in one sentence, then the chosen features, comparisons, warnings and code."""
     content = report.to_dict()
     features = {
         one["name"]: {"importance (90 % CI)": _estimate(one["worth"], (one["low"], one["high"]))}
@@ -23,7 +23,7 @@ def summary(report: SelectionReport) -> str:
         names = ", ".join(simpler["features"])
         score = f"score {simpler['score']:.4f}"
         lines += ["", f"Simpler, and within one standard error ({score}): {names}."]
-    # The first line of each; the report has all of it.
+    # The first line of each; the report has the full text.
     lines += [f"warning: {text.splitlines()[0]}" for text in content["warnings"]]
     if content["code"] is not None:
         lines += ["", "In Python:", *(f"    {line}".rstrip() for line in content["code"].splitlines())]
@@ -36,7 +36,7 @@ def _table(rows: Mapping[str, Mapping[str, Any]]) -> list[str]:
 
 
 def _scores(content: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """The score of the chosen features, then the scores they are compared with."""
+    """The score of the chosen features, then the scores of the other methods."""
     found = content["result"]
     own = {"name": "chosen", **found, "features": len(found["features"]), "interval": found["score_interval"]}
     return {

@@ -1,4 +1,4 @@
-"""One selection, from the options of the command line to its report."""
+"""One selection, from the command line's options to its report."""
 
 import argparse
 import ast
@@ -37,7 +37,7 @@ from dagsearch.tables import Table, TableError, load_table, prepared
 from dagsearch.tables.clean import is_prepared
 from dagsearch.tables.read import INPUT
 
-# Share of the most frequent class from which on accuracy says little.
+# Share of the most frequent class above which accuracy is not informative.
 _MAJORITY = 0.8
 
 
@@ -56,11 +56,11 @@ class Task:
     cv: Any
     """The splitter."""
     splits: list[Any]
-    """Rows to train and to test by, for each fold: drawn once, because a splitter may have no seed."""
+    """Training and test rows of each fold, drawn once because a splitter may have no seed."""
     notes: list[str]
 
     def held_out(self, columns: Sequence[int]) -> Holdout | None:
-        """Number of hold-out rows and score of columns on them; ``None`` if there are none."""
+        """Number of hold-out rows and the columns' score on them; ``None`` if there are none."""
         if self.holdout is None:
             return None
         target, score, interval = self.holdout.target, None, None
@@ -71,17 +71,17 @@ class Task:
             with quiet():
                 fitted = clone(self.estimator).fit(data, self.kept.target, **fitting)
                 found = float(self.scorer(fitted, unseen, target, **judging))
-                if np.isfinite(found) and len(columns) <= MOST_CANDIDATES:  # of more it would take minutes
+                if np.isfinite(found) and len(columns) <= MOST_CANDIDATES:  # for more it would take minutes
                     weights = judging.get("sample_weight")
                     interval = heldout_interval(self.scorer, fitted, unseen, target, found, weights)
                 score = found if np.isfinite(found) else None
-        except Exception:  # the estimator is the user's: the report says that there is no score
+        except Exception:  # the estimator is the user's: the report then has no score
             pass
         return Holdout(len(target), score, interval)
 
 
 def select(options: argparse.Namespace) -> tuple[SelectionReport, bool]:
-    """Select, compare, and make the report; returns also whether Ctrl-C ended it early."""
+    """Select, compare, and make the report; also returns whether Ctrl-C ended it early."""
     others: list[Comparison] = []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
@@ -119,7 +119,7 @@ def select(options: argparse.Namespace) -> tuple[SelectionReport, bool]:
 
 
 def task_for(options: argparse.Namespace) -> Task:
-    """Read and prepare what the options name."""
+    """Read and prepare everything that the options name."""
     in_time, seed = options.time_column is not None, options.seed
     estimator = None if options.estimator is None else estimator_for(options.estimator, seed)
     kinds = {True: is_classifier(estimator), False: is_regressor(estimator)} if estimator is not None else {}
@@ -151,7 +151,7 @@ def task_for(options: argparse.Namespace) -> Task:
 
 
 def _announce(task: Task, options: argparse.Namespace) -> None:
-    """Print the settings and notes before anything is scored."""
+    """Print the settings and notes before scoring begins."""
     held = 0 if task.holdout is None else len(task.holdout.target)
     found = {"columns": task.kept.features.shape[1], "rows": len(task.kept.target), "hold-out rows": held}
     settings = ", ".join(f"{name} {value}" for name, value in {**_settings(task, options), **found}.items())
@@ -181,7 +181,7 @@ def _selector(task: Task, options: argparse.Namespace) -> DAGSearchSelector:
 
 
 def comparisons(selector: DAGSearchSelector, task: Task, forbidden: Sequence[str]) -> Iterator[Comparison]:
-    """All features, the best by a univariate test, no features."""
+    """Compare with all features, the best ones by a univariate test, and no features."""
     kept = task.kept
     params = weight_params(task.estimator, task.scorer, kept.weights)
     data = kept.features, kept.target, task.splits
@@ -231,7 +231,7 @@ def _settings(task: Task, options: argparse.Namespace) -> dict[str, Any]:
     return {name: value for name, value in found.items() if value is not None}
 
 
-# The estimator, the scorer and the folds that options name ----------------------------------------------
+# Estimator, scorer and folds from the options -----------------------------------------------------------
 
 
 def default_estimator(classification: bool, seed: int) -> Any:
@@ -240,10 +240,10 @@ def default_estimator(classification: bool, seed: int) -> Any:
 
 
 def estimator_for(text: str, seed: int) -> Any:
-    """The estimator with a name or at an import path, with the parameters in parentheses after it.
+    """The estimator with this name or import path, and with the parameters in parentheses after it.
 
     A class is called with ``random_state=seed`` if it accepts one, and gets imputed, scaled and encoded
-    columns. An object is used as it is.
+    columns. An object is used unchanged.
     """
     path, settings = _parsed(text)
     found = _found(path)
@@ -254,11 +254,11 @@ def estimator_for(text: str, seed: int) -> Any:
         return clone(found).set_params(**settings)
     except Exception as error:  # the estimator is the user's
         reason = f"{type(error).__name__}: {error}"
-        raise TableError(f"--estimator {text}: this does not make an estimator ({reason})") from error
+        raise TableError(f"--estimator {text}: cannot create the estimator ({reason})") from error
 
 
 def _parsed(text: str) -> tuple[str, dict[str, Any]]:
-    """The path and the parameters in ``path(name=value)``; values are Python literals."""
+    """Path and parameters of ``path(name=value)``; values are Python literals."""
     path, _, settings = text.partition("(")
     try:
         call: Any = ast.parse(f"dict({settings or ')'}", mode="eval").body
@@ -266,11 +266,11 @@ def _parsed(text: str) -> tuple[str, dict[str, Any]]:
             return path, {str(one.arg): ast.literal_eval(one.value) for one in call.keywords}
     except (SyntaxError, ValueError, AttributeError):
         pass
-    raise TableError(f"--estimator {text}: parameters must be written like Name(alpha=3, kind='text')")
+    raise TableError(f"--estimator {text}: write parameters as in Name(alpha=3, kind='text')")
 
 
 def _found(path: str) -> Any:
-    """An estimator of scikit-learn by its name, otherwise a class or an object by its import path."""
+    """A scikit-learn estimator by name, otherwise a class or an object by import path."""
     if "." in path or ":" in path:
         return imported("--estimator", path)
     known = dict(all_estimators(type_filter=["classifier", "regressor"]))
@@ -281,16 +281,16 @@ def _found(path: str) -> Any:
 
 
 def described(estimator: Any) -> str:
-    """The estimator as text; the preparation that every class gets is only mentioned."""
+    """The estimator as text, with a short mention of its preparation."""
     text = str(estimator[-1] if is_prepared(estimator) else estimator)
     after = ", after imputing, scaling and encoding" if is_prepared(estimator) else ""
     return " ".join(text.split()) + after
 
 
 def scoring_for(name: str | None, table: Table, estimator: Any, notes: list[str]) -> str:
-    """The name of a scorer of scikit-learn that can score the target.
+    """The name of a scikit-learn scorer that can score the target.
 
-    By default r2 or accuracy, but not accuracy if most rows belong to one class; a note says so.
+    By default r2 or accuracy; if most rows belong to one class, another score and a note about it.
     """
     shares = table.target.value_counts(normalize=True)
     rare = bool(table.classes) and float(shares.iloc[0]) > _MAJORITY
@@ -298,7 +298,7 @@ def scoring_for(name: str | None, table: Table, estimator: Any, notes: list[str]
         ranks = hasattr(estimator, "predict_proba") or hasattr(estimator, "decision_function")
         better = "roc_auc" if len(table.classes) == 2 and ranks else "balanced_accuracy"
         most = f"{shares.iloc[0]:.1%} of the rows are {table.classes[int(shares.index[0])]!r}"
-        advice = f"accuracy says little here; use --scoring {better}" if name else f"scored by {better}"
+        advice = f"accuracy is not informative; use --scoring {better}" if name else f"scored by {better}"
         notes.insert(min(len(table.leaking), 1), f"{most}: {advice}")
         name = name or better
     if name is None:
@@ -308,11 +308,11 @@ def scoring_for(name: str | None, table: Table, estimator: Any, notes: list[str]
 
 
 def splitter_for(cv: str, table: Table, in_time: bool, seed: int) -> Any:
-    """The splitter: at an import path, or with a number of folds that respect time, groups and classes."""
+    """The splitter at an import path, or with a number of folds that respect time, groups and classes."""
     if not cv.isdecimal():
         found = imported("--cv", cv)
         if not callable(getattr(found, "split", None)):
-            raise TableError(f"--cv {cv}: it is not a splitter: it has no method split")
+            raise TableError(f"--cv {cv}: not a splitter, because it has no method split")
         return found() if inspect.isclass(found) else found
     if in_time:
         return TimeSeriesSplit(int(cv))
@@ -323,7 +323,7 @@ def splitter_for(cv: str, table: Table, in_time: bool, seed: int) -> Any:
 
 
 def hold_out(table: Table, fraction: float, in_time: bool, seed: int) -> tuple[Table, Table | None]:
-    """Rows to select by, and rows to hold out: the last ones in the order of time, or whole groups."""
+    """Rows for the selection, and rows to hold out: the last ones in time, or whole groups."""
     if fraction == 0.0:
         return table, None
     if not 0.0 < fraction < 1.0:

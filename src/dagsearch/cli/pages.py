@@ -13,8 +13,8 @@ def add_parser(commands: Commands) -> None:
         help="show a running search on a live local page",
         description=(
             "Serve a page that shows searches while they run, from storage alone; several runs are compared. "
-            "Only this machine can reach it, by the address that is printed. The searches are not disturbed: "
-            "nothing is locked, and only requests are written. Needs pip install 'dagsearch[watch]'."
+            "Only this machine can reach it, at the printed address. The searches are not disturbed: nothing "
+            "is locked, and only requests are written. Needs pip install 'dagsearch[watch]'."
         ),
     )
     add_run(watch, several=True)
@@ -40,7 +40,7 @@ def add_parser(commands: Commands) -> None:
 
 
 def _page(text: str) -> Path:
-    if Path(text).suffix != ".html":  # such as a database, which would be lost
+    if Path(text).suffix != ".html":  # it may be a database, which would be overwritten
         raise argparse.ArgumentTypeError(f"must be a name that ends in .html, got {text!r}")
     return Path(text)
 

@@ -1,4 +1,4 @@
-"""The parts of a leaf as text: items of a set, places of a sequence, or named choices."""
+"""The elements of a leaf as text: items of a set, places of a sequence, or named choices."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -8,11 +8,11 @@ from dagsearch.results import Gaussian
 from dagsearch.space.chosen import REST
 from dagsearch.storage.record import Attempt, Observation, Record
 
-# Largest numbers of characters of a part, and of parts in one text.
+# Largest numbers of characters of a element, and of elements in one text.
 _LONGEST, _MOST = 80, 60
 
 
-class Part(NamedTuple):
+class Element(NamedTuple):
     """An item of a set, the item at a position, or the value of a named choice."""
 
     place: str
@@ -25,27 +25,27 @@ class Part(NamedTuple):
 
 
 class Shown(NamedTuple):
-    """An evaluated leaf as it is shown."""
+    """An evaluated leaf as shown on the page."""
 
-    parts: list[Part]
-    """What it consists of."""
+    elements: list[Element]
+    """The elements of the leaf."""
     reward: float
     """Its reward; large is good."""
     seconds: float = 0.0
-    """Time of the tell, in seconds from the start of the search."""
+    """Time of the report, in seconds from the start of the search."""
     predicted: Gaussian | None = None
     """Belief over the reward just before."""
 
 
-def parts_of(one: Observation | Attempt, record: Record) -> list[Part]:
-    """The parts of a leaf of a record; empty if the run does not say."""
+def elements_of(one: Observation | Attempt, record: Record) -> list[Element]:
+    """The elements of a leaf of a record; empty if the run does not have them."""
     if one.moves:
-        return [Part(str(place), str(move)) for place, move in enumerate(one.moves, start=1)]
-    return [] if one.leaf is None else leaf_parts(one.leaf, record.form, record.labels)
+        return [Element(str(place), str(move)) for place, move in enumerate(one.moves, start=1)]
+    return [] if one.leaf is None else leaf_elements(one.leaf, record.form, record.labels)
 
 
-def leaf_parts(leaf: Any, form: str | None = None, labels: Sequence[str] | None = None) -> list[Part]:
-    """The parts of a leaf as it is stored.
+def leaf_elements(leaf: Any, form: str | None = None, labels: Sequence[str] | None = None) -> list[Element]:
+    """The elements of a stored leaf.
 
     ``form`` is ``"set"``, ``"sequence"`` or ``"choices"``; by default it is guessed from the leaf. ``labels``
     are texts for the numbers in a leaf.
@@ -53,35 +53,35 @@ def leaf_parts(leaf: Any, form: str | None = None, labels: Sequence[str] | None 
     if isinstance(leaf, Mapping):
         tag = next((tag for tag in ("set", "tuple") if list(leaf) == [tag]), None)
         if tag is None:
-            return [Part(_text(name), _text(value)) for name, value in leaf.items()]
+            return [Element(_text(name), _text(value)) for name, value in leaf.items()]
         leaf, form = leaf[tag], "set" if tag == "set" else form or "sequence"
     if not isinstance(leaf, list):
-        return [Part("", _text(leaf, labels))]
+        return [Element("", _text(leaf, labels))]
     # Names with their values, and perhaps the options.
     pairs = all(isinstance(one, list) and len(one) in (2, 3) and isinstance(one[0], str) for one in leaf)
     if form in (None, "choices") and leaf and pairs:
         chosen = [pair for pair in leaf if pair[:2] != [REST, 0]]
-        return [Part(_text(pair[0]), "random" if pair[0] == REST else _text(pair[1])) for pair in chosen]
+        return [Element(_text(pair[0]), "random" if pair[0] == REST else _text(pair[1])) for pair in chosen]
     places = [""] * len(leaf) if form == "set" else map(str, range(1, len(leaf) + 1))
-    return [Part(place, _text(item, labels)) for place, item in zip(places, leaf, strict=True)]
+    return [Element(place, _text(item, labels)) for place, item in zip(places, leaf, strict=True)]
 
 
-def leaf_texts(parts: Sequence[Part]) -> list[str]:
-    """The parts as the problem is written: ``width=7`` and ``shape=round``, or items in their order."""
-    in_order = [part.place for part in parts] == [str(place) for place in range(1, len(parts) + 1)]
-    return [part.value if in_order or not part.place else f"{part.place}={part.value}" for part in parts]
+def leaf_texts(elements: Sequence[Element]) -> list[str]:
+    """The elements in the problem's terms: ``width=7`` and ``shape=round``, or items in order."""
+    in_order = [one.place for one in elements] == [str(place) for place in range(1, len(elements) + 1)]
+    return [one.value if in_order or not one.place else f"{one.place}={one.value}" for one in elements]
 
 
-def leaf_text(parts: Sequence[Part]) -> str:
+def leaf_text(elements: Sequence[Element]) -> str:
     """A leaf on one line."""
-    texts = leaf_texts(parts)
+    texts = leaf_texts(elements)
     more = f" and {len(texts) - _MOST} more" if len(texts) > _MOST else ""
     return (", ".join(texts[:_MOST]) or "nothing") + more
 
 
 def text_of(one: Observation | Attempt, record: Record) -> str:
     """A leaf of a record on one line."""
-    return leaf_text(parts_of(one, record)) if one.moves or one.leaf is not None else "unknown"
+    return leaf_text(elements_of(one, record)) if one.moves or one.leaf is not None else "unknown"
 
 
 def worker_name(worker: str) -> str:
@@ -95,10 +95,10 @@ def _text(value: Any, labels: Sequence[str] | None = None) -> str:
         value = labels[value] if labels is not None and 0 <= value < len(labels) else str(value)
     elif isinstance(value, Mapping) and list(value) in (["tuple"], ["set"]):
         (inner,) = value.values()
-        value = f"({', '.join(_text(part, labels) for part in inner)})"
+        value = f"({', '.join(_text(element, labels) for element in inner)})"
     elif value is None or isinstance(value, bool):
         value = str(value)
     text = value if isinstance(value, str) else json.dumps(value, default=str)
-    # What could not be decoded contains surrogates, which cannot be written to a file.
+    # Undecodable text contains surrogates, which cannot be written to a file.
     text = text.encode(errors="replace").decode()
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
