@@ -13,9 +13,9 @@ from dagsearch.costly.paths import Paths
 # Number of steps without an improvement after which a part of the search has dried up: of the first part, of
 # later ones, for each step that it took to its best, and at most.
 _FIRST, _LATER, _SHARE, _MOST = 25.0, 12.0, 0.2, 100.0
-# Probability that a new part begins on the best path of all; the next best has the same share of the rest.
+# Probability that a new part begins on the best path; the next best has the same share of the rest.
 _BEST = 0.8
-# Number of parts that have dried up, for each state where nothing can be done, with which paths still end.
+# Paths count as ending with fewer dried-up parts than this for each state without actions.
 _ENDING = 10
 # Number of actions at the root up to which a search begins with a sweep: with more, a sweep costs much more
 # than a path that shows where paths end.
@@ -28,22 +28,21 @@ _WIDTHS = (1, 2, 4, 8, 16, 32)
 
 
 class Part:
-    """A part of the search: the states that were reached after one step away from what was known before."""
+    """A part of the search: the states that were reached after one new step."""
 
     def __init__(self) -> None:
         self.tries, self.improved = 0, 0
-        """Number of steps taken where one could have stopped, and how many there were at its last
-        improvement."""
+        """Number of steps from states with a value, and this number at its last improvement."""
         self.best, self.node = -math.inf, 0
-        """What its best path earns, and where that ends."""
+        """Earnings of its best path, and the node where that ends."""
 
 
 class Frontier:
     """Chooses the step with the largest expected improvement per cost.
 
-    A part of the search that has dried up is left for a new one, which grows faster, since the actions are
-    known by then. Only steps where one could have stopped count: others show no improvement before their
-    path ends. ``docs/costly.md`` has the rules.
+    A new part replaces one that has dried up, and grows faster, since the actions are known by then. Only
+    steps from states with a value count: others cannot improve before their path ends. ``docs/costly.md`` has
+    the rules.
     """
 
     def __init__(self, edges: Edges, model: StepModel) -> None:
@@ -52,19 +51,18 @@ class Frontier:
         self._of_node = np.zeros(64, dtype=np.int64)
         self._ends, self._dried = 0, 0
         self._sweeping = 0
-        """Where the first sweep has taken its last step."""
+        """Node of the first sweep's last step."""
         self._tried, self._best = np.zeros((2, 2)), -math.inf
         """Number of steps of sweeps and of paths, and of those that have improved on the best."""
         self._paths = Paths(edges)
         self._under_way: list[tuple[int, tuple[int, ...]]] = []
-        """Paths that go on: the last node of each, and the actions that are planned from there."""
+        """Unfinished paths: the last node of each, and the planned actions."""
 
     def choose(self, rng: np.random.Generator, beginning: bool) -> tuple[int, bool, tuple[int, ...] | None]:
-        """An open edge, of which there must be one, and why. Nothing changes.
+        """An open edge, whether it begins a part, and the action numbers planned after it.
 
-        ``beginning`` says whether a step is on its way that begins a part. Returned are the edge, whether it
-        begins a part, and the numbers of the actions that are planned after it, ``None`` if it is not a step
-        of a path.
+        The plan is ``None`` if the edge is not a step of a path. There must be an open edge; nothing changes.
+        ``beginning`` says whether a pending step begins a part.
         """
         if self._by_paths and (found := self._step_of_path(rng)) is not None:
             return found[0], False, found[1]
@@ -86,7 +84,7 @@ class Frontier:
 
     @property
     def _paths_end(self) -> bool:
-        """Whether paths come to an end, rather than dry up, or have no value before."""
+        """Whether paths end rather than dry up, or have no value before their end."""
         return _ENDING * self._ends > self._dried or self._edges.best == -math.inf
 
     @property
@@ -102,11 +100,11 @@ class Frontier:
 
     @property
     def _by_paths(self) -> bool:
-        """Whether steps are chosen as if paths came to an end."""
+        """Whether steps are chosen as if paths end."""
         return (self._few and self._active == 0 and not self._is_dry) or self._paths_end
 
     def _step_of_path(self, rng: np.random.Generator) -> tuple[int, tuple[int, ...] | None] | None:
-        """A step of a path under way, else of the sweep, else one that begins a path close to a good one."""
+        """A step of an unfinished path, else of the sweep, else the start of a path close to a good one."""
         for node, plan in self._under_way:
             edge, place = self._paths.follow(node, plan)
             if edge >= 0 and self._edges.became[edge] == UNTAKEN:
@@ -119,7 +117,7 @@ class Frontier:
         return (self._likely(first, rng), ()) if first.size else self._paths.choose(rng)
 
     def _likely(self, openly: IntArray, rng: np.random.Generator) -> int:
-        """The step of some that seems best, with which a path goes on without a plan."""
+        """The most promising of some steps, for a path without a plan."""
         mean, _ = self._model.believed(openly)
         return int(rng.choice(openly[mean == mean.max()]))
 
@@ -158,14 +156,14 @@ class Frontier:
     # Learning ----------------------------------------------------------------------------------------
 
     def asked(self, edge: int, plan: tuple[int, ...] | None) -> None:
-        """A step was asked for: the path that it continues waits until it has been taken."""
+        """A step was asked for: suspend the path that it continues."""
         for place, path in enumerate(self._under_way if plan is not None else ()):
             if self._paths.follow(*path)[0] in (edge, -1 - int(self._edges.node[edge])):
                 del self._under_way[place]
                 return
 
     def learn(self, edge: int, begins: bool, plan: tuple[int, ...] | None) -> None:
-        """A step was taken or has failed; it was chosen for this reason."""
+        """A step was taken or has failed; ``begins`` and ``plan`` are those of :meth:`choose`."""
         edges, node = self._edges, int(self._edges.node[edge])
         part, became, child = int(self._of_node[node]), edges.became[edge], int(edges.child[edge])
         self._parts[part].tries += math.isfinite(edges.stop[node])
@@ -192,7 +190,7 @@ class Frontier:
         self._under_way = [path for path in self._under_way if self._goes_on(*path)]
 
     def _goes_on(self, node: int, plan: tuple[int, ...]) -> bool:
-        """Whether a path can go on; if not, it has ended."""
+        """Whether a path can continue; if not, it has ended."""
         edge, _ = self._paths.follow(node, plan)
         if edge >= 0 or self._open_at(-1 - edge).size:
             return True
@@ -203,10 +201,10 @@ class Frontier:
     # Where paths do not end --------------------------------------------------------------------------------
 
     def _goals(self) -> FloatArray:
-        """What a step from each node is to improve on: the best of the active part, nothing elsewhere.
+        """The total that a step from each node should improve on, ∞ for nodes to leave out.
 
-        Later parts go on from their best states: what the actions do is known by then, and the first part has
-        tried them in other states. If nothing is left there, the search goes on anywhere.
+        Later parts continue from their best states only: the effects of actions are known by then. If no step
+        is left there, the search continues anywhere.
         """
         edges, nodes, best = self._edges, self._edges.nodes, self._parts[self._active].best
         totals = edges.reach[:nodes] + edges.stop[:nodes]
@@ -216,7 +214,7 @@ class Frontier:
         return np.where(top, best, np.inf)
 
     def _beginning(self, rng: np.random.Generator) -> int | None:
-        """A step that was not taken on a good path, at a random place; a promising one is more likely."""
+        """An open step at a random place of a good path; promising ones are more likely."""
         edges = self._edges
         ranked = sorted(self._parts, key=lambda part: -part.best)
         node = ranked[min(int(rng.geometric(_BEST)) - 1, len(ranked) - 1)].node
