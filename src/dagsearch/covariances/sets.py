@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dagsearch._internal import linalg
+from dagsearch._internal.compiled import compiled
 from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.covariances.base import Covariance, Gradient
 from dagsearch.covariances.items import BetweenItems, GivenMatrix, Nearness, Relevance
@@ -169,7 +170,7 @@ class SetKernel(Covariance):
         smooth, _, about = others.parts
         used = _used(rows)
         entries = rows[:, used]
-        inner = (smooth[:, used] @ entries.T).T  # in memory others come first, as what follows wants them
+        inner = self._product(entries, smooth[:, used].T)
         inner -= about[:, 1]
         norms = self._norms(entries, used)
         u = -2.0 * inner
@@ -186,9 +187,14 @@ class SetKernel(Covariance):
     def _norms(self, entries: FloatArray, used: IntArray) -> FloatArray:
         """(x − x̄)ᵀK(x − x̄) of rows, given their used entries."""
         matrix, towards = self._matrix_between, self._towards
-        smooth = entries if matrix is None else entries @ matrix[np.ix_(used, used)]
+        smooth = entries if matrix is None else self._product(entries, matrix[np.ix_(used, used)])
         squares = np.einsum("ij,ij->i", smooth, entries)
         return np.asarray(self._scale * squares - 2.0 * (entries @ towards[used]) + towards @ self._center)
+
+    def _product(self, entries: FloatArray, table: FloatArray) -> FloatArray:
+        if self._center.size >= _MANY and np.count_nonzero(entries) <= _FEW * entries.size:
+            return sparse_product(entries, np.ascontiguousarray(table))
+        return np.asarray((table.T @ entries.T).T)  # the order in memory that later products want
 
     # Hyperparameters -------------------------------------------------------------------------------
 
@@ -314,3 +320,14 @@ def _inverse(spread: float) -> float:
 def _used(rows: Rows) -> IntArray:
     """Columns with an entry that is not 0."""
     return np.flatnonzero((rows != 0.0).any(axis=0))
+
+
+@compiled
+def sparse_product(rows: FloatArray, table: FloatArray) -> FloatArray:
+    """Rows, most of whose entries are 0, times a matrix."""
+    found = np.zeros((len(rows), table.shape[1]))
+    for i in range(len(rows)):
+        for entry in np.flatnonzero(rows[i]):
+            for j in range(table.shape[1]):
+                found[i, j] += rows[i, entry] * table[entry, j]
+    return found
