@@ -275,7 +275,6 @@ class Edges:
         return child
 
     def _raise_value(self, node: int, value: float) -> None:
-        """Raise V of a node and of those above it."""
         rising = [(node, value)]
         while rising:
             node, value = rising.pop()
@@ -286,7 +285,6 @@ class Edges:
                 ]
 
     def _raise_reach(self, edge: int) -> None:
-        """Raise R of the node that an edge leads to and of those below it, if this path is better."""
         waiting = [edge]
         while waiting:
             edge = waiting.pop()

@@ -91,10 +91,15 @@ def project_added(
     entries = slice(parent.starts[row], parent.starts[row + 1])
     q, parent_mean, parent_var = gain_vector(parent.columns[entries], parent.values[entries], weights)
     starts, columns, values = added
+    weight_mean, weight_cov = weights
     mean, var = np.empty(starts.size - 1), np.empty(starts.size - 1)
     for i in range(mean.size):
-        more, wider = _linear_belief(added, i, weights)
+        more = wider = 0.0
         for e in range(starts[i], starts[i + 1]):
-            wider += 2.0 * values[e] * q[columns[e]]
+            column, value = columns[e], values[e]
+            more += value * weight_mean[column]
+            wider += value * (value * weight_cov[column, column] + 2.0 * q[column])
+            for f in range(starts[i], e):
+                wider += 2.0 * value * values[f] * weight_cov[column, columns[f]]
         mean[i], var[i] = more + parent_mean, max(wider + parent_var, 0.0)
     return mean, var

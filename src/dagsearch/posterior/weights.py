@@ -82,7 +82,6 @@ class WeightScores(JointScores):
         return rows
 
     def _grow(self) -> None:
-        """Add weights for new features."""
         old, new = self._dimension, self.covariance.dimension
         if new > old:
             self._weight_mean = grown(self._weight_mean, new)

@@ -46,9 +46,8 @@ class Descent(Configured):
             if view.initial and not explored.graph.closed[explored.root]:
                 path, actions = [explored.root], list[Action]()
             else:
-                if getattr(self.expansion, "looks_ahead", False) and self.expansion.expand(
-                    explored, explored.root
-                ):
+                ahead = getattr(self.expansion, "looks_ahead", False)
+                if ahead and self.expansion.expand(explored, explored.root):
                     explored.outdated()
                 path, actions = descend(explored.current(), self.policy, self.expansion, rng)
             self.expansion.expand(explored, path[-1])

@@ -54,7 +54,6 @@ class Remaining:
         return None if coding is None or rows is None else list(map(coding.leaf_of, rows))
 
     def _first_open(self, start: State) -> Walk | None:
-        """Depth first."""
         problem, table, key_of = self._index.problem, self._index.table, self._index.key
         finished = self._finished
         if len(problem.actions(start)) == 0:
