@@ -279,19 +279,18 @@ NAMES = ["binary", "letters", "mixed", "order", "selection", "many places"]
 @pytest.mark.parametrize("name", NAMES)
 def test_leaves_are_compared_by_codes_as_by_features(name):
     _, covariance, leaves = bound(name)
-    codes = covariance._bound.coding.codes(leaves)
+    codes = covariance._coding.codes(leaves)
     rows = covariance.from_codes(codes)
     cross, variances = (
         covariance.cross(rows[:5], covariance.prepared(rows[5:])),
         covariance.variances(rows[:5]),
     )
-    described = covariance._bound
-    views = described.views
+    views = covariance._views
     features = [
         np.sqrt(square) * each
-        for square, each in zip(described.squares, features_of(views, codes), strict=True)
+        for square, each in zip(covariance._squares, features_of(views, codes), strict=True)
     ]
-    if described.places:
+    if covariance.relevance is not covariance._alike:
         places = len(views.categories)
         features[0] = features[0] * np.sqrt(covariance.relevance[:places]).repeat(views.categories)
         if views.numbers.names:

@@ -1,1 +1,1 @@
-"""Problems whose steps are costly: every state tells something, and no step is taken twice."""
+"""Problems with costly steps: every state is informative, and no step is taken twice."""

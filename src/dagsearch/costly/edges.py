@@ -1,6 +1,6 @@
-"""The explored part of a problem with costly steps: known states, and every edge that leaves them.
+"""The explored part of a problem with costly steps: known states and all edges that leave them.
 
-An edge is a state and an action. It is stored once, in one place, before it is taken and after.
+An edge is a state and an action. It is stored once, before it is taken and after.
 
 ==========  ==============  ========================================================================
 symbol      code            meaning
@@ -11,8 +11,8 @@ R(s)        reach           largest known sum of gains from the root to s
 ==========  ==============  ========================================================================
 
 V(s) does not depend on the path to s, so equal states can be merged. A step back to its own state, or to one
-on a path to it, is remembered as taken and not linked: the linked edges form a DAG. Both values follow every
-new edge: V changes on the way up as long as it improves, R on the way down.
+on a path to it, is recorded but not linked: the linked edges form a DAG. Every new edge updates both values:
+V upwards while it improves, R downwards.
 """
 
 from collections.abc import Hashable, Iterator, Sequence
@@ -37,11 +37,11 @@ FAILED: Final = 3
 BACK: Final = 4
 KNOWN: Final = 5
 NEW: Final = 6
-"""What has become of an edge: not taken; asked for; its iterator has ended; failed; led to its own state or
-one above it, to another known one, or to a new one."""
+"""The status of an edge: not taken; asked for; its iterator has ended; failed; led to its own state or one
+above it, to another known one, or to a new one."""
 
 DRAWN: Final = 1 << 40
-"""Numbers from here on are actions that an iterator has named, which exist nowhere else."""
+"""Numbers from here on are actions that an iterator has yielded, which belong to one edge each."""
 
 _NODES = ("stop", "best_below", "reach", "parent", "depth", "by")
 _EDGES = ("node", "kind", "became", "child", "log_prior", "cost", "gain")
@@ -49,24 +49,24 @@ _NUMBERS = {"stop", "best_below", "reach", "log_prior", "cost", "gain"}  # the o
 
 
 class Another:
-    """Stands for the action that the iterator of a state's actions will name next."""
+    """Placeholder for the next action of an iterator."""
 
 
 class Arrival(NamedTuple):
-    """Where a step has led, and what can be done there if the state is new."""
+    """The result of a step, with the available actions if the state is new."""
 
     step: Step
     """The step."""
     offered: Sequence[tuple[Action, float, float]] = ()
-    """The actions with their log priors and costs; :class:`Another` if an iterator names them."""
+    """The actions with their log priors and costs; :class:`Another` for those of an iterator."""
     source: Iterator[Action] | None = None
     """The iterator."""
 
 
 class Edges:
-    """Known states and their edges: those that were taken, and the frontier of those that can be.
+    """Known states and their edges, both taken and open.
 
-    Arrays of nodes and edges are longer than :attr:`nodes` and :attr:`count`.
+    Arrays have spare room after :attr:`nodes` and :attr:`count`.
     """
 
     stop: FloatArray
@@ -79,12 +79,12 @@ class Edges:
     by: IntArray
     """The last edge of the best known path to each node; −1 for the root."""
     node: IntArray
-    """Where each edge begins."""
+    """The node where each edge begins."""
     kind: IntArray
-    """Number of each edge's action, twice, plus one if the first path to the node has taken it before."""
+    """Twice the number of each edge's action, plus one if the first path to the node includes the action."""
     became: IntArray
     child: IntArray
-    """Where each taken edge has led; −1 if it is not known."""
+    """The node where each taken edge has led; −1 if unknown."""
     log_prior: FloatArray
     cost: FloatArray
     gain: FloatArray
@@ -106,16 +106,16 @@ class Edges:
         self._numbers: dict[Hashable, int] = {}  # of actions
         self._used: list[frozenset[int]] = []  # numbers of the actions on the first path to each node
         self._into: list[list[int]] = []  # linked edges that lead to each node
-        self._sources: dict[int, Iterator[Action]] = {}  # of nodes whose actions come one by one
-        self._named: dict[int, list[Action]] = {}  # what they named last
-        self._asked: dict[int, list[Action]] = {}  # what was asked for; it is passed over when it is named
+        self._sources: dict[int, Iterator[Action]] = {}  # of nodes with iterators
+        self._named: dict[int, list[Action]] = {}  # what they yielded last
+        self._asked: dict[int, list[Action]] = {}  # asked for already; skipped when yielded
         root = self.problem.root()
         self._add(self.describe(checked_step(root if isinstance(root, Step) else Step(root), "root()")), -1)
 
     # Nodes and edges -----------------------------------------------------------------------------------
 
     def describe(self, step: Step) -> Arrival:
-        """What can be done where a step has led; raises if the problem's answer is invalid."""
+        """The actions after a step; raises if the problem's answer is invalid."""
         if self.find(step.state) >= 0:
             return Arrival(step)
         found = self._actions_of(step)
@@ -124,7 +124,7 @@ class Edges:
         if len(actions) > MOST_ACTIONS:
             raise ProblemError(
                 f"{shown(step.state)} has {len(actions):,} actions, more than the {MOST_ACTIONS:,} that a "
-                "search rates: let actions(state) return an iterator, which names them one by one"
+                "search rates: let actions(state) return an iterator, which yields them one by one"
             )
         state, count = step.state, len(actions)
         priors = np.ones(count)
@@ -149,13 +149,13 @@ class Edges:
         return float(cost)
 
     def _actions_of(self, step: Step) -> Any:
-        """What can be done at a state: as its step says, else as the problem does."""
+        """The actions at a state, from its step if that has any, else from the problem."""
         found, said = step.actions, f"the step to {shown(step.state)} has the actions"
         if found is None:
             member = getattr(self.problem, "actions", None)
             if member is None:
                 raise ProblemError(
-                    f"{type(self.problem).__name__} does not say what can be done at {shown(step.state)}: "
+                    f"{type(self.problem).__name__} defines no actions at {shown(step.state)}: "
                     "define actions(state), or return Step(..., actions=...)"
                 )
             found, said = member(step.state), f"actions({shown(step.state)}) returned"
@@ -215,13 +215,12 @@ class Edges:
     @property
     def open(self) -> BoolArray:
         """Which edges can be taken, shape ``(count,)``."""
-        found: BoolArray = self.became[: self.count] == UNTAKEN
-        return found
+        return np.asarray(self.became[: self.count] == UNTAKEN)
 
     # Taking steps ------------------------------------------------------------------------------------------
 
     def action(self, edge: int) -> Action:
-        """The action of an edge, which an iterator may name now; :class:`Another` if it has ended."""
+        """The action of an edge, perhaps the next one of an iterator; :class:`Another` if that has ended."""
         if not self.is_unnamed(edge):
             return self.actions[edge]
         node = int(self.node[edge])
@@ -234,7 +233,7 @@ class Edges:
         return named[0] if named else Another
 
     def ask(self, edge: int, action: Action) -> None:
-        """Make an edge pending. ``action`` is its own, or what an iterator has named, here or elsewhere."""
+        """Make an edge pending; ``action`` is its own, or yielded by an iterator here or elsewhere."""
         if self.is_unnamed(edge):
             node = int(self.node[edge])
             self._asked.setdefault(node, []).append(action)
@@ -244,21 +243,21 @@ class Edges:
         self.became[edge] = PENDING
 
     def number(self, edge: int) -> int:
-        """The number of an edge's action; from :data:`DRAWN` on, of its own, if an iterator has named it."""
+        """The number of an edge's action; from :data:`DRAWN` on for actions of iterators."""
         number = int(self.kind[edge]) // 2
         return DRAWN + edge if number == self.another and not self.is_unnamed(edge) else number
 
     @property
     def another(self) -> int:
-        """The number of all actions that an iterator names or has named; −1 if there are none."""
+        """The number that all actions of iterators share; −1 without iterators."""
         return self._numbers.get(Another, -1)
 
     def is_unnamed(self, edge: int) -> bool:
-        """Whether an iterator will name the edge's action."""
+        """Whether the edge's action is still to come from an iterator."""
         return self.actions[edge] is Another
 
     def take(self, edge: int, arrival: Arrival) -> int:
-        """Learn where a step has led; returns its node."""
+        """Record where a step has led; returns that node."""
         node, step = int(self.node[edge]), arrival.step
         child, became = self.find(step.state), KNOWN
         if child < 0:
@@ -276,7 +275,6 @@ class Edges:
         return child
 
     def _raise_value(self, node: int, value: float) -> None:
-        """V of a node and of those above it, after a larger value was found there."""
         rising = [(node, value)]
         while rising:
             node, value = rising.pop()
@@ -287,7 +285,6 @@ class Edges:
                 ]
 
     def _raise_reach(self, edge: int) -> None:
-        """R of the node that an edge leads to, and of those below it, if this way is better."""
         waiting = [edge]
         while waiting:
             edge = waiting.pop()
@@ -311,7 +308,7 @@ class Edges:
         return tuple([self.actions[edge] for edge in self.path_to(node)])
 
     def is_above(self, one: int, node: int) -> bool:
-        """Whether a node is another one or on a way to it."""
+        """Whether ``one`` is ``node`` or on a path to it."""
         waiting, seen = [node], {node}
         while waiting:
             if (node := waiting.pop()) == one:
@@ -327,7 +324,7 @@ class Edges:
         return float(self.best_below[0])
 
     def standings(self) -> FloatArray:
-        """What the best known path to each node has earned, with the value of stopping there if one can."""
+        """Earnings of the best known path to each node, with the value of stopping there if there is one."""
         stop = self.stop[: self.nodes]
         return np.asarray(self.reach[: self.nodes] + np.where(np.isfinite(stop), stop, 0.0))
 
@@ -336,7 +333,7 @@ class Edges:
 
 
 def checked_step(found: Any, where: str) -> Step:
-    """What the call ``where`` returned; raises :class:`ProblemError` unless it is a valid :class:`Step`."""
+    """The step that ``where`` returned; raises :class:`ProblemError` if it is not valid."""
     if not isinstance(found, Step):
         raise ProblemError(f"{where} returned {shown(found)}: return ds.Step(state, gain, value, actions)")
     for name, number in (("gain", found.gain), ("value", 0.0 if found.value is None else found.value)):

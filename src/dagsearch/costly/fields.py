@@ -2,8 +2,8 @@ r"""A function of state and action, learnt from its values at some edges.
 
     k((s, a), (s', a')) = c (1 + k_S(s, s')) + δ(a, a') (1 + k_S(s, s')) + private,
 
-where k_S counts the steps that the first known paths to s and s' share; ``docs/costly.md`` says why. The
-posterior is stored by edge, so that actions that exist in one state only take no more room.
+where k_S counts the steps that the first known paths to s and s' share; see ``docs/costly.md``. The posterior
+is stored by edge, so that actions of a single state take no more room.
 
 On the tree of first paths, a child's value is its parent's plus an independent step. So the posterior follows
 by message passing, in time linear in the number of nodes:
@@ -30,14 +30,14 @@ from dagsearch._internal.compiled import compiled
 from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.costly.edges import Edges
 
-# Shares of the variance: of what all actions have in common, and, of what an action's own mean leaves open,
-# of the walk per step and of the private part. The walk in common is slower.
+# Shares of the variance: of the part that all actions share; then, of the variance that action means do not
+# explain, of the walk per step and of the private part. The common walk is slower.
 _COMMON, _WALK, _PRIVATE, _SLOWER = 0.05, 0.1, 0.5, 0.2
-# Number of steps of the usual size that count as an action's own before it has shown any.
+# Number of pseudo-observations of usual size for each action.
 _TYPICAL = 3.0
-# Smallest and largest share that differences between actions may have.
+# Smallest and largest share of the variance between actions.
 _LEAST, _MOST = 0.1, 0.9
-# Added to variances, which may be 0.
+# Keeps variances positive.
 _TINY = 1e-12
 
 
@@ -69,7 +69,7 @@ def pass_messages(
 
 
 class Field:
-    """A function of state and action: a walk that all kinds of edges share, and one for each kind."""
+    """A function of state and action: one common walk, and one for each kind of edge."""
 
     def __init__(self, edges: Edges) -> None:
         self._edges = edges
@@ -83,7 +83,7 @@ class Field:
         self.update()
 
     def add(self, edges: IntArray, values: FloatArray) -> None:
-        """Take values; beliefs are out of date until the next :meth:`update`."""
+        """Add values; beliefs are stale until the next :meth:`update`."""
         self._value, self._seen = grown(self._value, self._edges.count), grown(self._seen, self._edges.count)
         self._value[edges], self._seen[edges] = values, True
 
@@ -107,7 +107,7 @@ class Field:
         self.update(np.arange(self._edges.kinds))
 
     def update(self, kinds: Sequence[int] | IntArray = ()) -> None:
-        """The beliefs over what all edges share, over some kinds, and over those of new edges."""
+        """Update the beliefs over the common walk, over some kinds, and over those of new edges."""
         edges, nodes, count = self._edges, self._edges.nodes, self._edges.count
         kinds = np.union1d(edges.kind[self._described : count], kinds).astype(np.int64)
         self._described = count
@@ -143,7 +143,7 @@ class Field:
 
 @compiled
 def _pass_kinds(kinds, edges, tree, values, found):  # type: ignore[no-untyped-def]
-    """How each kind of edge differs from what all share: ``found`` of its edges."""
+    """Write to ``found`` how the edges of each kind differ from the common walk."""
     noises, walks, groups, root = kinds
     own, ends, node_of = edges
     parent, depth = tree

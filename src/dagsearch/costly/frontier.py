@@ -36,13 +36,13 @@ class Frontier:
         self._ends = False
         """Whether a state where nothing can be done is known."""
         self._sweeping = 0
-        """Where the first sweep has taken its last step."""
+        """Node of the first sweep's last step."""
         self._tried, self._best = np.zeros((2, 2)), -math.inf
         """Number of steps of sweeps and of paths, and of those that have improved on the best."""
         self._top = 0
         """Where the best path ends."""
         self._under_way: list[tuple[int, tuple[int, ...]]] = []
-        """Paths that go on: the last node of each, and the actions that are planned from there."""
+        """Unfinished paths: the last node of each, and the planned actions."""
 
     def choose(self, rng: np.random.Generator) -> tuple[int, tuple[int, ...] | None]:
         """An open edge, of which there must be one. Nothing changes.
@@ -69,7 +69,7 @@ class Frontier:
         return np.asarray(own[self._edges.became[own] == UNTAKEN])
 
     def _likely(self, openly: IntArray, rng: np.random.Generator) -> int:
-        """The step of some that seems best, with which a path goes on without a plan."""
+        """The most promising of some steps, for a path without a plan."""
         mean, _ = self._model.believed(openly)
         return int(rng.choice(openly[mean == mean.max()]))
 
@@ -131,7 +131,7 @@ class Frontier:
     # Learning ----------------------------------------------------------------------------------------------
 
     def asked(self, edge: int, plan: tuple[int, ...] | None) -> None:
-        """A step was asked for: the path that it continues waits until it has been taken."""
+        """A step was asked for: suspend the path that it continues."""
         for place, path in enumerate(self._under_way if plan is not None else ()):
             if self._paths.follow(*path)[0] in (edge, -1 - int(self._edges.node[edge])):
                 del self._under_way[place]
@@ -159,7 +159,7 @@ class Frontier:
         self._under_way = [path for path in self._under_way if self._goes_on(*path)]
 
     def _goes_on(self, node: int, plan: tuple[int, ...]) -> bool:
-        """Whether a path can go on; if not, it has ended."""
+        """Whether a path can continue; if not, it has ended."""
         edge, _ = self._paths.follow(node, plan)
         if edge >= 0:
             return True

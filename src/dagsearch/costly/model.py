@@ -1,18 +1,17 @@
-"""The belief over costly steps that were not taken yet.
+"""The belief over costly steps that have not been taken.
 
 ==========  ===============================================================================================
 symbol      meaning
 ==========  ===============================================================================================
-B           what the best known path earns
-q(s)        gains on the best known path to s, plus value(s) where a path can end at s
-d(s, a)     what it adds if a path can end on both sides: q(t) − q(s)
+B           earnings of the best known path
+q(s)        gains on the best known path to s, plus value(s) if a path can end at s
+d(s, a)     change q(t) − q(s) if a path can end on both sides
 y(s, a)     sign(d) log(1 + |d| / u), with u a small change; 0 for a step that changes nothing
 g(s, a)     the gain, if a path can end on neither side
 ==========  ===============================================================================================
 
 The effect of a step, which is y or g, is a field over the edges, see :mod:`dagsearch.costly.fields`.
-The prior mean of the effect is linear in the logarithm of ``prior``. ``docs/costly.md`` says how steps are
-rated.
+The prior mean of the effect is linear in the logarithm of ``prior``. ``docs/costly.md`` explains the ratings.
 """
 
 import math
@@ -23,20 +22,20 @@ from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.costly.edges import EXHAUSTED, FAILED, KNOWN, Edges
 from dagsearch.costly.fields import Field
 
-# Number of steps after which hyperparameters are learnt first, and by what factor more they are learnt again.
+# Number of steps after which hyperparameters are first learnt, and its growth factor until the next time.
 _FIRST, _MORE = 4, 1.1
-# Quantile of all changes that is a small one.
+# Quantile of changes that defines a small one.
 _SMALL = 0.2
-# Weight of the first step with an action.
+# Weight of an action's first step.
 _UNKNOWN = 3.0
 
 
 class StepModel:
-    """Beliefs over all edges, learnt from the steps that were taken."""
+    """Beliefs over all edges, learnt from taken steps."""
 
     def __init__(self, edges: Edges) -> None:
         self._edges, self.effect = edges, Field(edges)
-        """y or g, less its prior mean."""
+        """y or g, minus its prior mean."""
         self.size = 1.0
         """Usual size of effects; 0 if all of them are 0."""
         self._unit = 1.0  # u
@@ -50,7 +49,7 @@ class StepModel:
         """Learn from a step that was taken or has failed."""
         taken = np.array([edge])
         shown, added = self._added(taken)
-        if shown.size and self._taken >= _FIRST:  # before, the scale is not known
+        if shown.size and self._taken >= _FIRST:  # before, the scale is unknown
             mean, variance = self.believed(shown)
             error = float(self._scaled(shown, added)[0] - mean[0])
             self._errors += error * error / float(variance[0]), 1.0
@@ -59,11 +58,11 @@ class StepModel:
             self._due = max(self._due + 1, int(_MORE * self._due))
             self._fit()
         else:
-            self._observe(taken)
+            self._observe(shown, added)
             self.effect.update(self._edges.kind[taken])
 
     def _added(self, taken: IntArray) -> tuple[IntArray, FloatArray]:
-        """Edges with an effect, and d, or g where a path cannot end; 0 if the step has led nowhere."""
+        """Edges with an effect, and d, or g if a path cannot end; 0 if the step has led nowhere."""
         edges, moved = self._edges, self._edges.became[taken] >= KNOWN
         before = edges.stop[edges.node[taken]]
         after = np.where(moved, edges.stop[edges.child[taken]], before)
@@ -73,21 +72,18 @@ class StepModel:
         shown = can_stop | (moved & np.isinf(before) & np.isinf(after))
         return taken[shown], added[shown]
 
-    def _observe(self, taken: IntArray) -> None:
-        """Give the field what taken edges have shown."""
-        shown, added = self._added(taken)
+    def _observe(self, shown: IntArray, added: FloatArray) -> None:
         became = self._edges.became[shown]
-        # What is good about a state that was known is known already.
+        # A known state's gains are not new.
         effect = self._scaled(shown, np.where(became == KNOWN, np.minimum(added, 0.0), added))
         self.effect.add(shown, effect - np.where(became >= KNOWN, self._expected(shown), 0.0))
 
     def _scaled(self, at: IntArray, added: FloatArray) -> FloatArray:
-        """y of d at some edges; g stays as it is."""
+        """y of d at some edges; g is unchanged."""
         can_stop = np.isfinite(self._edges.stop[self._edges.node[at]])
         return np.where(can_stop, np.copysign(np.log1p(np.abs(added) / self._unit), added), added)
 
     def _fit(self) -> None:
-        """Learn the unit, the prior mean and the variances."""
         edges, taken = self._edges, np.flatnonzero(self._edges.became[: self._edges.count] > EXHAUSTED)
         moved, added = self._added(taken[edges.became[taken] >= KNOWN])
         can_stop = np.isfinite(edges.stop[edges.node[moved]])
@@ -102,13 +98,12 @@ class StepModel:
             self._constant = float(effect.mean() - self._slope * log_prior.mean())
         if moved.size:
             self.size = float(np.sqrt(np.mean(self._scaled(moved, added) ** 2)))
-        self._observe(taken)
+        self._observe(*self._added(taken))
         self.effect.fit()
 
     # What is believed --------------------------------------------------------------------------------------
 
     def _expected(self, at: IntArray) -> FloatArray:
-        """Prior mean of the effect of some edges."""
         return np.asarray(self._constant + self._slope * self._edges.log_prior[at])
 
     def believed(self, at: IntArray) -> tuple[FloatArray, FloatArray]:
@@ -117,9 +112,9 @@ class StepModel:
         return self._expected(at) + mean, variance
 
     def outlook(self, at: IntArray, missing: FloatArray) -> FloatArray:
-        """By how much the effect of some edges may exceed what is missing, on the scale of effects.
+        """Expected excess of the effect of some edges over what is missing, on the scale of effects.
 
-        Deviations are as large as errors were.
+        Deviations are inflated to match past errors.
         """
         mean, variance = self.believed(at)
         inflation = max(math.sqrt(self._errors[0] / self._errors[1]), 1.0)

@@ -1,11 +1,11 @@
-"""Which path to follow next, where paths end: a Gaussian process over whole paths.
+"""Choice of the next path, if paths end: a Gaussian process over whole paths.
 
     k(p, p′) = share of the places with equal actions, alone and together with the place before,
-               and the cosine between the numbers of times that each action is taken.
+               and the cosine between the counts of actions.
 
-A path that is close to a good one is the good one with an action replaced or inserted. It is rated by its
-expected improvement over the square root of the number of steps that have to be paid, because deviations grow
-like that, too: per step, changes at the end would always come first. Steps that were taken before are free.
+Candidates are good paths with one action replaced or inserted. They are rated by expected improvement over
+the square root of the number of new steps, because deviations grow at this rate: per step, changes at the end
+would always win. Steps that were taken before are free.
 """
 
 import math
@@ -18,9 +18,9 @@ from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.costly.edges import DRAWN, KNOWN, PENDING, UNTAKEN, Edges
 from dagsearch.costly.model import expected_improvement
 
-# Weights of equal places, of equal pairs of places, of equal actions anywhere, and of what a path alone has.
+# Weights of equal places, of equal pairs of places, of equal actions anywhere, and of the independent part.
 _PLACES, _PAIRS, _ANYWHERE, _ALONE = 0.5, 0.25, 0.25, 0.05
-# Number of the best paths that the process knows, and of new ones that it rates at a time.
+# Number of best paths that the process is fitted to, and of new ones that it rates at a time.
 _KEPT, _RATED = 100, 60
 # Number of paths close to which an open edge is looked for.
 _LOOKED_AT = 2
@@ -29,7 +29,7 @@ _BEST: Final = 0.8
 
 
 class Paths:
-    """The paths that were followed to their end, and which is next."""
+    """The completed paths, and the choice of the next one."""
 
     def __init__(self, edges: Edges) -> None:
         self._edges = edges
@@ -53,7 +53,7 @@ class Paths:
             self._found[actions] = value, path
 
     def choose(self, rng: np.random.Generator) -> tuple[int, tuple[int, ...]] | None:
-        """An open edge and the numbers of the actions after it; ``None`` if nothing close is open."""
+        """An open edge and the numbers of the actions after it; ``None`` if there is no candidate."""
         ranked = sorted(self._found, key=lambda path: -self._found[path][0])
         if not ranked:
             return None
@@ -69,7 +69,7 @@ class Paths:
     def _close(
         self, path: tuple[int, ...], rng: np.random.Generator
     ) -> list[tuple[tuple[int, ...], int, int]]:
-        """Paths with one action replaced or inserted, each with its first open edge and the place of that."""
+        """Paths with one action replaced or inserted, each with its first open edge and the edge's place."""
         edges = self._edges
         once = all(len(set(other)) == len(other) for other in self._found)  # no action is taken twice
         changes = []
@@ -91,10 +91,9 @@ class Paths:
         return list(found.values())
 
     def follow(self, node: int, plan: Sequence[int], place: int = 0) -> tuple[int, int]:
-        """The first edge of a plan from a node on that is open or pending, and its place.
+        """The first open or pending edge of a plan from a node on, and its place.
 
-        What cannot be done is passed over. If there is no such edge, it is −1 − node, with the node where the
-        plan has led.
+        Unavailable actions are skipped. Without such an edge, it is −1 − node, with the node at the end.
         """
         edges = self._edges
         while place < len(plan):

@@ -1,4 +1,4 @@
-"""The search of a problem with costly steps: ask for a step, tell what it has led to."""
+"""The search of a problem with costly steps: ask for a step, tell its result."""
 
 import math
 from collections.abc import Sequence
@@ -28,16 +28,16 @@ class StepSearch(Session[StepProposal]):
     """A search of a problem with costly steps.
 
     It proposes steps and learns from the :class:`dagsearch.Step` that each returns.
-    :func:`dagsearch.search` runs one if a problem has ``expand``. ``docs/costly.md`` explains it.
+    :func:`dagsearch.search` uses it for problems with ``expand``. See ``docs/costly.md``.
 
     Parameters
     ----------
     problem : StepProblem
-        What to search.
+        The problem.
     seed : int, numpy Generator or None
         Source of all randomness: proposal number i draws from ``numpy.random.default_rng([seed, i])``.
     storage, name : optional
-        Where every event is logged, as for :class:`dagsearch.Search`.
+        Where to log events, as for :class:`dagsearch.Search`.
     """
 
     def __init__(
@@ -51,12 +51,12 @@ class StepSearch(Session[StepProposal]):
         space = Space.of(problem)  # type: ignore[arg-type]
         check_members(space.problem, costly=True)
         self.edges = Edges(space)
-        """The explored part: V, R, and the steps that can be taken."""
+        """The explored part: V, R, and the open steps."""
         self.model = StepModel(self.edges)
-        """What is believed of the steps that were not taken."""
+        """The belief over steps that have not been taken."""
         self.seed, self.asked = seed_of(seed), 0
         self._frontier = Frontier(self.edges, self.model)
-        self._exhausted: list[int] = []  # edges that the next event says are closed
+        self._exhausted: list[int] = []  # edges to close with the next event
         self._spent = 0.0
         self.problem, self.space, self.deadline = space.problem, space, Deadline()
         self.data, self.log = Data(space.key), Log()
@@ -93,10 +93,10 @@ class StepSearch(Session[StepProposal]):
         return StepProposal(step, way, cost=cost, edge=edge, plan=plan, drawn=drawn, exhausted=exhausted)
 
     def _accept(self, proposal: StepProposal, number: int) -> StepProposal:
-        """Make a proposal pending, with the number that the log gives it."""
+        """Make a proposal pending, with its number in the log."""
         self.edges.ask(proposal.edge, proposal.action)
         if proposal.drawn:
-            self.model.effect.update()  # what the iterator names next
+            self.model.effect.update()  # for the iterator's next edge
         self._frontier.asked(proposal.edge, proposal.plan)
         self.asked += 1
         self.data.pending.append(proposal := replace(proposal, number=number))
@@ -112,7 +112,7 @@ class StepSearch(Session[StepProposal]):
     ) -> None:
         """Make an edge pending that event ``number`` has asked for in another process.
 
-        ``drawn`` holds the action that its iterator named there, which is not asked again.
+        ``drawn`` holds the action that its iterator yielded there; the iterator here is not advanced.
         """
         edges = self.edges
         edges.became[list(exhausted)] = EXHAUSTED
@@ -124,18 +124,18 @@ class StepSearch(Session[StepProposal]):
     def tell(
         self, proposal: Proposal, step: Step, *, note: Any = None, seconds: float | None = None
     ) -> Evaluation:
-        """Learn what a step has led to.
+        """Learn the result of a step.
 
         Parameters
         ----------
         proposal : StepProposal
             The step that was asked for.
         step : Step
-            What it has led to: ``problem.expand(proposal.state, proposal.action)``.
+            Its result: ``problem.expand(proposal.state, proposal.action)``.
         note : optional
-            Anything; it is stored with the step, as text where JSON has no such type.
+            Anything; it is stored with the step, as text if JSON has no such type.
         seconds : float, optional
-            When it was told, in seconds from the start of the search; by default now.
+            Time since the start of the search; by default now.
         """
         self.log.catch_up()
         place, edges = self._place(proposal), self.edges
@@ -148,7 +148,7 @@ class StepSearch(Session[StepProposal]):
         seconds = self.data.clock() if seconds is None else seconds
         evaluation = self.data.evaluation(state, pending.actions, reward, seconds)
         if self.log.write("tell", evaluation, pending, arrival.step, note=note) is None:
-            self.log.catch_up()  # others have told theirs first, perhaps this one, if they have taken it over
+            self.log.catch_up()  # others were first, perhaps with this step, if they have taken it over
             return next(one for one in reversed(self.history) if one.actions == pending.actions)
         with self.log.deciding():
             edges.take(pending.edge, arrival)
@@ -157,7 +157,6 @@ class StepSearch(Session[StepProposal]):
         return evaluation
 
     def _learn(self, place: int) -> None:
-        """Learn from a pending step that was taken or has failed."""
         pending = self.pending[place]
         del self.data.pending[place]
         self._spent += pending.cost
@@ -165,11 +164,11 @@ class StepSearch(Session[StepProposal]):
         self._frontier.learn(pending.edge, pending.plan)
 
     def _reward_of(self, edge: int, step: Step) -> float:
-        """What the best known path by way of a step earns; −∞ until the path reaches a state with a value."""
+        """Earnings of the best known path through a step; −∞ until it reaches a state with a value."""
         edges, node = self.edges, int(self.edges.node[edge])
         child = edges.find(step.state)
         value = -math.inf if step.value is None else step.value
-        if child >= 0 and edges.is_above(child, node):  # the way there is longer than necessary
+        if child >= 0 and edges.is_above(child, node):  # a detour
             return float(edges.reach[child] + edges.stop[child])
         known = -math.inf if child < 0 else float(edges.best_below[child])
         return float(edges.reach[node]) + step.gain + max(value, known)
@@ -181,17 +180,17 @@ class StepSearch(Session[StepProposal]):
         for place, other in enumerate(self.pending):
             if other.edge == proposal.edge and self.space.same(other.state, proposal.state):
                 return place
-        raise ValueError(f"{proposal!r} is not pending: it was told, taken back or never asked for")
+        raise ValueError(f"{proposal!r} is not pending: it was completed, taken back or never asked for")
 
     def forget(self, proposal: Proposal, *, again: bool = True, note: Any = None) -> None:
-        """Take back a pending step whose outcome will not come.
+        """Take back a pending step whose result will not come.
 
-        ``again`` says whether it may be asked for again; if not, it counts as failed.
+        With ``again`` it may be asked for again; otherwise it counts as failed.
         """
         self.log.catch_up()
         place = self._place(proposal)
         if self.log.write("forget", self.pending[place], again=again, note=note) is None:
-            self.log.catch_up()  # another process has taken the step over, and told it
+            self.log.catch_up()  # another process has taken the step over and completed it
             return
         self.edges.became[self.pending[place].edge] = UNTAKEN if again else FAILED
         if again:
@@ -201,15 +200,15 @@ class StepSearch(Session[StepProposal]):
 
     @classmethod
     def resume(cls, storage: str | PathLike[str], problem: StepProblem, *, name: str | None = None) -> Self:
-        """The search of a stored run, as it is after the last event.
+        """The search of a stored run, in its state after the last event.
 
-        Steps that were pending in a process that has ended are offered again: :meth:`ask` returns them first.
+        :meth:`ask` first returns steps that were pending in processes that have ended.
         """
         return wiring.resume(cls, storage, problem, name, {})  # type: ignore[no-any-return]
 
     @property
     def spent(self) -> int:
-        """What the steps so far have taken of the budget."""
+        """The part of the budget that is used up."""
         return math.ceil(self._spent)
 
     # What is known -----------------------------------------------------------------------------------------

@@ -1,11 +1,10 @@
-"""Covariances in general, sums and multiples of them, and one given as a plain function.
+"""The base class of covariances, sums and multiples, and covariances from plain functions.
 
-A covariance turns states into rows of numbers once (:meth:`Covariance.represent`) and then works on rows, so
-that a score model can keep the rows of thousands of states and never needs the states again. Leaves that are
-given by their codes become rows without being made (:meth:`Covariance.from_codes`).
+A covariance encodes states as rows of numbers (:meth:`Covariance.represent`). Score models keep these rows
+and never need the states again. Codes become rows directly (:meth:`Covariance.from_codes`).
 
-Scales and lengths, which are usually not known beforehand, are :attr:`Covariance.hyperparameters`;
-:class:`dagsearch.posterior.evidence.Evidence` learns them from rewards.
+Scales and lengths are :attr:`Covariance.hyperparameters`, which
+:class:`dagsearch.posterior.evidence.Evidence` learns from rewards.
 """
 
 from abc import ABC, abstractmethod
@@ -30,13 +29,13 @@ class Covariance(Learnt, ABC):
 
     ``2.0 * a`` scales it and ``a + b`` is the sum. Subclass it with :meth:`represent` and :meth:`cross` (and
     :meth:`variances`, if the diagonal is cheaper to compute alone). :class:`dagsearch.covariances.Pairwise`
-    makes a covariance of a plain function of two states.
+    turns a plain function of two states into a covariance.
     """
 
     private: float = 0.0
     """Variance of an independent offset of every state ("+1 on the diagonal")."""
     reads_codes: bool = False
-    """Whether :meth:`from_codes` works: the problem has codes, and the covariance knows them."""
+    """Whether :meth:`from_codes` is available."""
 
     __array_ufunc__ = None  # so that a NumPy number times a covariance calls __rmul__
 
@@ -50,10 +49,10 @@ class Covariance(Learnt, ABC):
 
     @abstractmethod
     def cross(self, rows: Rows, others: Rows) -> FloatArray:
-        """Covariances of rows with :meth:`prepared` ones, shape ``(rows, others)``, without ``private``."""
+        """Covariances of rows and :meth:`prepared` rows, shape ``(rows, others)``, without ``private``."""
 
     def prepared(self, rows: Rows) -> Rows:
-        """Rows in the form that :meth:`cross` takes as ``others``: as they are, by default."""
+        """Rows in the form that :meth:`cross` takes as ``others``; unchanged by default."""
         return rows
 
     def variances(self, rows: Rows) -> FloatArray:
@@ -66,11 +65,11 @@ class Covariance(Learnt, ABC):
         return self.cross(rows, others), self.variances(rows)
 
     def bind(self, problem: Problem | Space) -> "Covariance":
-        """The covariance for the states of a problem, using what the problem offers to describe them."""
+        """The covariance adapted to a problem's states."""
         return self
 
     def from_codes(self, codes: IntArray) -> Rows:
-        """The rows of leaves that are given by their codes, shape ``(leaves, places)``."""
+        """The rows of leaves from their codes, which have shape ``(leaves, places)``."""
         raise CovarianceError(f"{self!r} cannot compare leaves by their codes")
 
     def value_and_gradient(self, rows: Rows) -> tuple[FloatArray, Gradient]:
@@ -79,7 +78,7 @@ class Covariance(Learnt, ABC):
         A covariance that has hyperparameters overrides this.
         """
         if self.hyperparameters:
-            raise CovarianceError(f"{self!r} has hyperparameters, so it must have value_and_gradient, too")
+            raise CovarianceError(f"{self!r} has hyperparameters, so it must define value_and_gradient")
         matrix = self.cross(rows, self.prepared(rows)) + self.private * np.eye(len(rows))
         return matrix, lambda weights: np.zeros(0)
 
@@ -103,7 +102,7 @@ class Covariance(Learnt, ABC):
         return Combined([self, other]) if isinstance(other, Covariance) else NotImplemented
 
     def step_variances(self, rows: Rows) -> FloatArray:
-        """Variance of the change in g at each step of a path, given as rows; without ``private``."""
+        """Variance of each step's change in g along a path of rows, without ``private``."""
         matrix = self.cross(rows, self.prepared(rows))
         diagonal = matrix.diagonal()
         steps = diagonal[:-1] + diagonal[1:] - 2.0 * matrix.diagonal(1)
@@ -125,9 +124,9 @@ def _same(xs: Sequence[State], ys: Sequence[State]) -> FloatArray:
 
 
 class Combined(Covariance):
-    """The sum of covariances, or one times a positive factor, which is learnt.
+    """A sum of covariances, or one covariance times a positive factor, which is learnt.
 
-    Its rows are those of the parts, and its hyperparameters are its own followed by those of each part.
+    Its hyperparameters are the factor, if there is one, followed by those of each part.
     """
 
     _parts: Sequence[Covariance]
@@ -160,12 +159,11 @@ class Combined(Covariance):
         return Stacked([part.prepared(own) for part, own in self._paired(rows)])
 
     def _paired(self, *rows: Rows) -> Iterable[Any]:
-        """Each part with its rows of each of the arguments."""
+        """Each part with its own rows of every argument."""
         return zip(self._parts, *(each.parts for each in rows), strict=True)
 
     def _sum(self, entries: Iterable[FloatArray]) -> FloatArray:
-        first, *others = entries
-        return np.asarray(self.factor * sum(others, first))
+        return np.asarray(self.factor * sum(entries))
 
     def cross(self, rows: Rows, others: Rows) -> FloatArray:
         return self._sum(part.cross(one, other) for part, one, other in self._paired(rows, others))
@@ -178,7 +176,7 @@ class Combined(Covariance):
         whole = self._sum(matrix for matrix, _ in found)
 
         def gradient(weights: FloatArray) -> FloatArray:
-            own = [np.vdot(weights, whole) for _ in self._learnt]  # the factor, if it is learnt
+            own = [np.vdot(weights, whole) for _ in self._learnt]  # the factor, if there is one
             return np.concatenate([own, *(of(self.factor * weights) for _, of in found)])
 
         return whole, gradient
@@ -190,7 +188,7 @@ class Combined(Covariance):
 
 
 class Pairwise(Covariance):
-    """A covariance given as a plain function of two states.
+    """A covariance from a plain function of two states.
 
     Parameters
     ----------
@@ -249,7 +247,7 @@ def check_covariance(covariance: Covariance, states: Sequence[State]) -> None:
         i, j = pair
         raise CovarianceError(
             f"the covariance {covariance!r} is not symmetric: {matrix[i, j]} for ({states[i]!r}, "
-            f"{states[j]!r}) but {matrix[j, i]} the other way round"
+            f"{states[j]!r}) but {matrix[j, i]} in the opposite order"
         )
     if eigenvalue is not None:
         raise CovarianceError(

@@ -1,11 +1,10 @@
-"""What states have in common, computed from their codes.
+"""Similarities between states, computed from their codes.
 
-Codes have the shape ``(states, places)``. They are −1 where a place is undecided. A view is a way to describe
-a state by features that are centred: zero on average over random leaves. What a partial state has not decided
-adds nothing to its features. States are compared by counting what they share, because features are many: an
-order of 100 items has 30,201 of them.
+Codes have shape ``(states, places)`` and are −1 at undecided places. A view describes a state by centred
+features, whose mean over random leaves is zero. Undecided places contribute nothing. Inner products are
+counted rather than computed from features, because an order of 100 items has 30,201 features.
 
-Rows are :class:`dagsearch.covariances.rows.Stacked`: codes, and what else it takes to compare them.
+Rows are :class:`dagsearch.covariances.rows.Stacked`: codes and precomputed quantities.
 """
 
 from collections.abc import Hashable, Sequence
@@ -19,26 +18,26 @@ from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.covariances.rows import Rows, Stacked
 from dagsearch.space.numbers import SCALES, scale_features
 
-# A view with more features than this is left out.
+# Views with more features than this are omitted.
 _MOST_FEATURES = 1200
-# Largest number of categories of a place with numbers whose equality is a view, too.
+# Numeric places with more categories than this are not compared for equality.
 _MOST_EQUAL = 32
-# Number of places up to which a row is a changed point.
+# A row that differs from a point at more places than this is not a change of it.
 _FEW_CHANGED = 2
 # For counting the bits of a number.
 _SHIFTS = tuple(map(np.uint64, (1, 2, 4, 56)))
 _MASKS = tuple(np.uint64(0x0101010101010101 * byte) for byte in (0x55, 0x33, 0x0F, 0x01))
 
 Bits = NDArray[np.uint64]
-"""Flags, 64 of which are one number."""
+"""Flags, packed 64 to a number."""
 
 
 class PlaceViews:
     """Views of a categorical vector: values, neighbouring values, numbers.
 
-    Values and neighbouring values are compared at their place, the latter also anywhere if all places offer
-    the same options: 1 if they are equal, 0 if not, less the chance of equality; 0 if one of them is
-    undecided. Numbers are compared by where they lie on several scales. The arguments are those of
+    Values and pairs of neighbouring values are compared place by place. Pairs are also compared anywhere if
+    all places offer the same options. Equal ones count 1, others 0, minus the chance of equality; undecided
+    ones count 0. Numbers are compared by position on several scales. The arguments are those of
     :class:`dagsearch.problem.Layout`.
     """
 
@@ -52,7 +51,7 @@ class PlaceViews:
         self._chance = 1.0 / self.categories
         self._pair_chance = self._chance[1:] * self._chance[:-1]
         self.names = ["value at its place"]
-        # The numbers of categories among what all places offer, if neighbours are compared anywhere.
+        # Categories numbered alike at all places, if neighbours are compared anywhere.
         self._shared: IntArray | None = None
         pairs = self.categories[:-1] * self.categories[1:]
         if len(self.categories) > 2 and pairs.sum() <= _MOST_FEATURES:
@@ -62,7 +61,7 @@ class PlaceViews:
         self.numbers = _Numbers(self.categories, numbers)
         self._first_number = len(self.names)
         self.names += self.numbers.names
-        # Whether equality counts: of many numbers two are hardly ever equal.
+        # Many-valued numbers are hardly ever equal, so their equality does not count.
         is_number = np.zeros(len(self.categories), dtype=np.bool_)
         is_number[self.numbers.places] = True
         self._equality = 1.0 - (is_number & (self.categories > _MOST_EQUAL))
@@ -72,7 +71,7 @@ class PlaceViews:
 
     @property
     def relevances(self) -> int:
-        """Number of relevances: one of each place in the first view, one of each place that holds numbers."""
+        """Number of relevances: one per place, and another one per numeric place."""
         return len(self.categories) + len(self.numbers.places)
 
     def values(self, codes: IntArray) -> FloatArray:
@@ -82,7 +81,7 @@ class PlaceViews:
         return np.concatenate([np.empty((len(codes), 0)), *centred], axis=1)
 
     def weighted(self, states: Rows) -> dict[int, tuple[FloatArray, IntArray]]:
-        """Features of the views in which places have a relevance, with the relevance of each column."""
+        """Features of the views that use relevances, with the relevance index of each column."""
         codes, more = states.parts[:2]
         found = {0: (self.values(codes), self.columns)}
         for number in range(len(self.numbers.names)):
@@ -91,7 +90,7 @@ class PlaceViews:
         return found
 
     def described(self, codes: IntArray) -> Stacked:
-        """Rows: codes, and the features of numbers with counts of neighbouring categories, centred."""
+        """Rows: codes, and numeric features with centred counts of neighbouring pairs."""
         numbers = self.numbers.features(codes)
         if self._shared is None:
             return Stacked([codes, numbers])
@@ -107,8 +106,7 @@ class PlaceViews:
     def compared(self, ours: Rows, theirs: Rows, relevance: FloatArray, weights: FloatArray) -> FloatArray:
         """Two weighted sums of the inner products in all views, shape ``(2, ours, theirs)``.
 
-        ``weights`` have the shape ``(2, views)``. In the first view each place counts by its relevance, in
-        those of numbers each place that holds some.
+        ``weights`` have shape ``(2, views)``. The first view and the numeric ones weight places by relevance.
         """
         (codes, more), (others, others_more) = ours.parts[:2], theirs.parts[:2]
         by_place, of_pairs = weights[:, :1] * relevance[: codes.shape[1]] * self._equality, np.zeros(2)
@@ -118,7 +116,7 @@ class PlaceViews:
         if min(codes.min(initial=0), others.min(initial=0)) == 0:
             common_places(codes, others, by_place, of_pairs, sums)
             sums -= (by_place @ self._chance + of_pairs * self._pair_chance.sum())[:, None, None]
-        else:  # -2 is equal to no code
+        else:  # -2 equals no code
             common_places(np.where(codes < 0, -2, codes), others, by_place, of_pairs, sums)
             (known, pairs), (theirs, their_pairs) = _decided(codes), _decided(others)
             sums -= (by_place * self._chance)[:, None] * known @ theirs.T
@@ -151,9 +149,9 @@ class PlaceViews:
 
 
 def _shared(categories: IntArray, options: Sequence[Sequence[Hashable]]) -> IntArray | None:
-    """The number of each category among what all places offer; ``None`` if they offer different things.
+    """Numbers of categories, the same for equal options, shape ``(places, categories)``.
 
-    Shape ``(places, categories)``.
+    ``None`` unless all places offer the same options.
     """
     listed = options or [range(categories[0])] * len(categories)
     if np.any(categories != categories[0]) or any(set(known) != set(listed[0]) for known in listed):
@@ -164,26 +162,23 @@ def _shared(categories: IntArray, options: Sequence[Sequence[Hashable]]) -> IntA
 
 
 def _decided(codes: IntArray) -> tuple[FloatArray, FloatArray]:
-    """1 for each place that is decided, and for each two neighbouring ones."""
+    """1 for each decided place, and for each pair of decided neighbours."""
     known = np.where(codes >= 0, 1.0, 0.0)
     return known, known[:, 1:] * known[:, :-1]
 
 
 class _Numbers:
-    """Features of the numbers at places, scale by scale, of each scale place by place.
-
-    They are 0 where a place is undecided or holds no number, which is also their mean.
-    """
+    """Features of numeric places, ordered by scale, then by place; 0, their mean, where undecided."""
 
     def __init__(self, categories: IntArray, numbers: Sequence[FloatArray | None]) -> None:
         found = {place: scale_features(one) for place, one in enumerate(numbers) if one is not None}
         self.places: IntArray = np.array(list(found), dtype=np.int64)
-        """The places that hold numbers."""
+        """The numeric places."""
         used = [
             scale for scale in range(len(SCALES)) if any(one[scale] is not None for one in found.values())
         ]
         self.names = [f"number at its place, by {SCALES[scale]}" for scale in used]
-        # One row of features per category, then a row of zeros for what is not decided; place after place.
+        # For each place, one row of features per category, then a row of zeros for undecided.
         sizes = categories[self.places] + 1
         self._last = np.cumsum(sizes) - 1
         self._first = self._last - sizes + 1
@@ -196,7 +191,7 @@ class _Numbers:
         self.width = len(used) * len(self.places) * degrees
         """Number of features in all views."""
         self.columns: IntArray = np.arange(len(self.places)).repeat(degrees)
-        """Number of the place of each feature of one view."""
+        """Index of each feature's numeric place, in one view."""
 
     def features(self, codes: IntArray) -> FloatArray:
         """Shape ``(states, views × places × polynomials)``."""
@@ -208,7 +203,7 @@ class _Numbers:
 
 
 class OrderViews:
-    """Views of an order: item at its position, who comes before whom, who follows whom, who is beside whom.
+    """Views of an order: positions, precedence, succession and adjacency of its items.
 
     Orders are decided from the front. A complete order has ``length`` of the ``items``.
     """
@@ -220,15 +215,15 @@ class OrderViews:
         self._items, self._length = items, length
         pairs = items * (items - 1) // 2
         self._total = self._numbers(np.array([length]))
-        # By how much centring lowers inner products of complete orders.
+        # Reduction of complete orders' inner products by centring.
         mean, share = (items + 1) / items, 2.0 / max(items - 1, 1)
         beside = share * (2.0 * self._total[0, 3] - share * pairs)
         self._chance = np.array([length / items, 0.0, 2.0 * (length + 1) / items - mean, beside])
 
     def _numbers(self, decided: IntArray) -> FloatArray:
-        """How many features states have, by the number of decided positions; shape ``(states, views)``.
+        """Number of features by number of decided positions, shape ``(states, views)``.
 
-        Of pairs of items at least one is placed; the last item of a complete order is beside the first.
+        A pair counts once one of its items is placed. Complete orders are cyclic.
         """
         complete = decided == self._length
         before = decided * (decided - 1) / 2 + decided * (self._items - decided)
@@ -236,10 +231,10 @@ class OrderViews:
         return np.column_stack([decided, before, decided + complete, beside])
 
     def described(self, codes: IntArray) -> Stacked:
-        """Rows: codes, share of features that are decided and squared norm by view, pairs of items."""
+        """Rows: codes, share of decided features and squared norm by view, pairs of items."""
         numbers = self._numbers((codes >= 0).sum(axis=1))
         shares = numbers / np.maximum(self._total, 1)
-        if self._length == 2:  # each is beside the other on both sides
+        if self._length == 2:  # both items are adjacent on both sides
             numbers[:, 3] *= 2.0
         more = np.hstack([shares, numbers - shares**2 * self._chance])
         return Stacked([codes, more, np.packbits(pairs_of_items(codes, self._items), axis=1).view(np.uint64)])
@@ -262,10 +257,7 @@ class OrderViews:
 
 @compiled
 def pairs_of_items(codes: IntArray, items: int) -> NDArray[np.uint8]:
-    """For each two items whether either is placed, and then whether the second one comes first.
-
-    Both are filled up to a multiple of 64.
-    """
+    """For each pair, whether an item is placed and whether the second precedes, padded to 64s."""
     width = 64 * ((items * (items - 1) // 2 + 63) // 64)
     found = np.zeros((len(codes), 2, width), dtype=np.uint8)
     for row in range(len(codes)):
@@ -283,7 +275,7 @@ def pairs_of_items(codes: IntArray, items: int) -> NDArray[np.uint8]:
 
 @compiled
 def common_pairs(ours: Bits, theirs: Bits, weights: FloatArray, sums: FloatArray) -> None:
-    """Add for how many pairs two states agree which comes first, less for how many they disagree."""
+    """Add the number of pairs that two states order alike, minus that of pairs ordered differently."""
     words, others = ours.shape[1] // 2, np.ascontiguousarray(theirs.T)
     for i in range(len(ours)):
         found = np.zeros(len(theirs), dtype=np.int64)
@@ -302,7 +294,7 @@ def common_pairs(ours: Bits, theirs: Bits, weights: FloatArray, sums: FloatArray
 
 @compiled
 def _ones(word: Any) -> Any:
-    """Number of bits that are set: of every two, four and eight bits, and then of all."""
+    """Number of set bits: of every two, four and eight bits, then of all."""
     word -= (word >> _SHIFTS[0]) & _MASKS[0]
     word = (word & _MASKS[1]) + ((word >> _SHIFTS[1]) & _MASKS[1])
     word = (word + (word >> _SHIFTS[2])) & _MASKS[2]
@@ -313,11 +305,10 @@ def _ones(word: Any) -> Any:
 def common_places(
     a: IntArray, b: IntArray, by_place: FloatArray, of_pairs: FloatArray, sums: FloatArray
 ) -> None:
-    """Write weights of places with equal categories, and of neighbouring places that are both equal.
+    """Sum weights of equal places, and of neighbouring places that are both equal.
 
-    Two sums at a time: ``by_place`` has the shape ``(2, places)``, ``of_pairs`` ``(2,)``, and ``sums``
-    ``(2, a, b)``. Rows that follow each other are mostly one point with one place changed: the sums of the
-    point are taken over, and only what is changed is compared.
+    Two sums at a time: ``by_place`` has shape ``(2, places)``, ``of_pairs`` ``(2,)``, and ``sums``
+    ``(2, a, b)``. Successive rows are mostly changes of one point, so only the changes are compared.
     """
     others, nothing = np.ascontiguousarray(b.T), np.full(a.shape[1], -9)  # no code
     point, of_point = nothing, np.zeros((2, len(b)))
@@ -342,7 +333,7 @@ def add_changes(
     one: FloatArray,
     two: FloatArray,
 ) -> None:
-    """Add what two sums change by if a row is changed; ``others`` are the other rows, transposed.
+    """Add the effect of changing a row on two sums; ``others`` are the other rows, transposed.
 
     The innermost loops run over the other rows, so that they are vectorised.
     """
@@ -368,13 +359,12 @@ def add_changes(
 
 @compiled
 def common_orders(a: IntArray, b: IntArray, items: int, weights: FloatArray, sums: FloatArray) -> None:
-    """Add the numbers of equal positions, of equal successors, and of equal neighbours, by their weights.
+    """Add the weighted numbers of equal positions, successors and neighbours.
 
-    Successors include the start and the end, neighbours the last and the first. Undecided positions are last.
+    Successors include the start and the end; first and last are neighbours. Undecided positions are last.
     """
     n, count = a.shape[1], len(b)
-    # Where the items of the second orders are; those that do not occur are far from all others. Small
-    # integers make the inner loop fast.
+    # Positions in the second orders; absent items are far from all others. Small integers are fast.
     rank = np.full((items, count), -2 * n, dtype=np.int16)
     for j in range(count):
         for place in range(n):
@@ -390,7 +380,7 @@ def common_orders(a: IntArray, b: IntArray, items: int, weights: FloatArray, sum
             first, last = rank[a[i, 0]], rank[a[i, decided - 1]]
             for j in range(count):
                 same[j], after[j] = last[j] == decided - 1, first[j] == 0
-                if decided == n:  # the end; the last item is beside the first
+                if decided == n:  # the end, and the neighbours last and first
                     far = abs(first[j] - last[j])
                     after[j] += last[j] == around
                     near[j] = np.int64(far == unit) + np.int64(far == around)
@@ -404,6 +394,6 @@ def common_orders(a: IntArray, b: IntArray, items: int, weights: FloatArray, sum
                 near[j] += np.int16(far == unit) + np.int16(far == around)
         one, two = sums[0, i], sums[1, i]
         for j in range(count):
-            beside = near[j] if n > 1 else 0  # each of two items is beside the other on both sides
+            beside = near[j] if n > 1 else 0  # a single item has no neighbour
             one[j] += weights[0, 0] * same[j] + weights[0, 2] * after[j] + weights[0, 3] * beside
             two[j] += weights[1, 0] * same[j] + weights[1, 2] * after[j] + weights[1, 3] * beside

@@ -1,4 +1,4 @@
-"""States as items, compared by what they share."""
+"""Covariances of states that consist of items."""
 
 import math
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence, Set
@@ -19,7 +19,7 @@ from dagsearch.space import Space
 
 
 def items_of(state: State) -> Iterable[Hashable]:
-    """What a state consists of, by its type: elements of a set, otherwise places with their values.
+    """The items of a state by its type: elements of a set, otherwise pairs of place and value.
 
     A set or tuple inside a state counts element by element.
     """
@@ -49,7 +49,7 @@ def items_of(state: State) -> Iterable[Hashable]:
 
 
 class Index(dict[Hashable, int]):
-    """Numbers items in the order in which they are first seen, from 1 on: 0 is what all states share."""
+    """Numbers items from 1 on in order of appearance; 0 is the feature that all states share."""
 
     def __missing__(self, item: Hashable) -> int:
         self[item] = len(self) + 1
@@ -57,18 +57,18 @@ class Index(dict[Hashable, int]):
 
 
 class Overlap(Covariance):
-    """How many items two states share: |x ∩ y| + bias, the covariance of the paper's experiments.
+    """Number of shared items: |x ∩ y| + bias, the covariance of the paper's experiments.
 
     Equivalently, g is the sum of one unknown weight per item of the state, an unknown constant of variance
-    ``bias`` that all states share, and an independent offset of variance ``private`` per state. So it is an
-    inner product of features, and its cost per reward need not grow with the number of rewards.
+    ``bias``, and an independent offset of variance ``private`` per state. So it is an inner product of
+    features, and the cost of a reward need not grow with their number.
 
     Parameters
     ----------
     items : callable, optional
-        ``items(state)`` returns what the state consists of. By default these are the elements of a set, the
-        (position, element) pairs of a tuple or string, the (field, value) pairs of a dataclass. A set or
-        tuple inside a tuple or dataclass counts element by element.
+        ``items(state)`` returns the state's items; by default the elements of a set, the (position,
+        element) pairs of a tuple or string, or the (field, value) pairs of a dataclass. A set or tuple
+        inside a tuple or dataclass counts element by element.
     bias : float
         Added to every covariance.
     private : float
@@ -103,7 +103,7 @@ class Overlap(Covariance):
         return self.factor * self.own
 
     def __rmul__(self, factor: float) -> "Overlap":
-        """Scale everything; the factor is learnt."""
+        """Scale all variances by a factor, which is learnt."""
         factor = checked_positive("the factor of a covariance", factor)
         scaled = changed(self, factor=factor * self.factor)
         scaled._learn(factor=("scale", 1.0), own=("private", 1.0))
@@ -134,13 +134,13 @@ class Overlap(Covariance):
 
     @classmethod
     def of(cls, problem: Problem, bias: float = 0.0, private: float = 1.0) -> "Overlap":
-        """The overlap of the problem's own ``items``, where it has them."""
+        """The overlap of the problem's own ``items``, if it has any."""
         space = Space.of(problem)
         problem = space.problem
         items, added = space.items, space.added_items
         covariance = cls(items, bias, private, added if items is not None else None)
         if items is not None and added is not None:
-            # All items are numbered in advance: rounding must not depend on which states are seen first.
+            # Number all items in advance: rounding must not depend on which states are seen first.
             state, before = problem.root(), covariance.dimension
             while covariance.dimension == before and len(actions := problem.actions(state)) > 0:
                 covariance.added_features(Children(problem, state, actions))
@@ -150,34 +150,30 @@ class Overlap(Covariance):
 
     @property
     def dimension(self) -> int:
-        """Number of features so far; grows as more items are seen."""
+        """Number of features so far."""
         return len(self._index) + 1
 
     def features(self, states: Sequence[State]) -> SparseRows:
         """Feature vectors of the states. Their weights have unit prior variance."""
-        return self._scaled(self._features(states))
-
-    def _scaled(self, rows: SparseRows) -> SparseRows:
+        rows = self._features(states)
         return rows._replace(values=math.sqrt(self.factor) * rows.values)
 
     def _features(self, states: Sequence[State]) -> SparseRows:
         starts, columns, values = self._rows([list(in_order(self._items(state))) for state in states])
         if self.bias > 0.0:
-            values, columns = (
-                np.insert(values, starts[:-1], math.sqrt(self.bias)),
-                np.insert(columns, starts[:-1], 0),
-            )
+            values = np.insert(values, starts[:-1], math.sqrt(self.bias))
+            columns = np.insert(columns, starts[:-1], 0)
             starts = starts + np.arange(starts.size)
         return SparseRows(starts, columns, values)
 
     def added_features(self, children: Children) -> SparseRows | None:
-        """Features that each child adds to its parent's; ``None`` if all its features are as cheap."""
+        """Features that each child adds to its parent's; ``None`` if the problem does not list them."""
         if self._added_items is None:
             return None
         if children.added is None or children.added[0] is not self:
             added = self._added_items(children.parent, children.actions)
             rows = self._rows([items if len(items) < 2 else list(in_order(items)) for items in added])
-            children.added = self, self._scaled(rows)
+            children.added = self, rows._replace(values=math.sqrt(self.factor) * rows.values)
         return children.added[1]
 
     def _rows(self, items_by_row: Sequence[Collection[Hashable]]) -> SparseRows:

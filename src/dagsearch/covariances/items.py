@@ -1,4 +1,4 @@
-"""How alike the items of a set are: by distance, by a given matrix, or by correlations in a table."""
+"""Similarity between the items of a set: by distance, a given matrix, or correlations in a table."""
 
 from abc import ABC, abstractmethod
 
@@ -11,39 +11,35 @@ from dagsearch.errors import CovarianceError
 
 # Default length, in median distances between nearest neighbours.
 _SPACINGS = 1.5
-# Share of a relevant item's variance that no other item has, however alike, so that no matrix is singular.
+# Share of a relevant item's variance that it shares with no other item, so that no matrix is singular.
 _OWN = 0.1
 
 
 class BetweenItems(Learnt, ABC):
-    """How alike items are: a matrix with hyperparameters."""
+    """Similarity between items: a matrix with hyperparameters."""
 
     @abstractmethod
     def matrix(self) -> FloatArray:
-        """How alike items are, shape ``(items, items)``."""
+        """Similarities, shape ``(items, items)``."""
 
     @abstractmethod
     def gradient(self, weights: FloatArray) -> list[float]:
         """Derivatives of Σ weights ∘ matrix by the logarithm of each hyperparameter."""
 
-    def __len__(self) -> int:
-        """Number of items."""
-        return len(self.matrix())
-
 
 class Nearness(BetweenItems):
-    """Items are alike if they are near each other: pixels of an image, sensors in a field.
+    """Nearby items are alike, such as pixels of an image or sensors in a field.
 
     Parameters
     ----------
     positions : array, shape ``(items, dimensions)``
-        Where each item is.
+        Coordinates of each item.
     length : float, optional
-        Distance over which likeness falls off: e^(−d²/2ℓ²) at distance d. By default one and a half times the
-        median distance between nearest neighbours. Learnt from the rewards.
+        Length scale ℓ of the similarity e^(−d²/2ℓ²) at distance d; by default one and a half times the
+        median distance between nearest neighbours. Learnt.
     own : float
-        Variance of the part that an item shares with no other item, relative to a variance of 1 of the part
-        that it shares with near items. Learnt, unless 0.
+        Variance of an independent part of each item, relative to a variance of 1 of the part that is shared
+        with nearby items. Learnt, unless 0.
 
     Examples
     --------
@@ -60,7 +56,7 @@ class Nearness(BetweenItems):
                 f"positions must be finite numbers of shape (items, dimensions), got shape {where.shape}"
             )
         squared = ((where[:, None] - where[None]) ** 2).sum(axis=2)
-        # On a grid few distances differ, and elsewhere half of them.
+        # Distances repeat: each occurs twice, on a grid more often.
         self._squared, which = np.unique(squared, return_inverse=True)
         self._which = which.reshape(squared.shape)
         self.own = checked_variance("own", own)
@@ -84,18 +80,18 @@ class Nearness(BetweenItems):
 
 
 class Relevance(BetweenItems):
-    """Items matter more or less: how much each tells by itself is known before any subset is scored.
+    """Items have a known relevance: how informative each is by itself.
 
     With r the relevance, R the likeness and dᵢ² = flat + rᵢ, the matrix is dᵢ (Rᵢⱼ + trend) dⱼ. An item with
-    a small d hardly changes the reward, whatever the rest of the subset; ``trend`` is the variance of what
-    relevant items have in common: if one improves the reward, others do, too. It is learnt.
+    a small d hardly changes the reward of any subset. ``trend`` is the variance that relevant items share:
+    if one of them improves the reward, others probably do. It is learnt.
 
     Parameters
     ----------
     relevance : array, shape ``(items,)``
-        How much each item tells by itself, from 0 to 1.
+        How informative each item is by itself, from 0 to 1.
     likeness : matrix, shape ``(items, items)``, optional
-        How alike items are, with ones on the diagonal; by default an item is like itself only.
+        Similarities between items, with ones on the diagonal; by default the identity.
     flat : float
         Squared weight of an item without relevance. Learnt.
 
@@ -134,10 +130,10 @@ class Relevance(BetweenItems):
 
 
 class GivenMatrix(BetweenItems):
-    """A positive semi-definite matrix between items, plus a part that each item shares with no other.
+    """A positive semi-definite matrix between items, plus an independent part of each item.
 
-    The variance of the second part is ``own`` times the mean variance of the matrix. It is learnt, unless 0:
-    where the matrix does not explain the rewards, it outgrows the matrix.
+    The independent variance is ``own`` times the matrix's mean variance. It is learnt, unless 0, and
+    dominates if the matrix does not explain the rewards.
     """
 
     def __init__(self, matrix: ArrayLike, own: float = 0.1) -> None:
@@ -165,9 +161,9 @@ class GivenMatrix(BetweenItems):
 
 
 def correlation(data: ArrayLike) -> FloatArray:
-    """How alike the columns of a table are: their squared correlations.
+    """Squared correlations between the columns of a table.
 
-    For :class:`dagsearch.covariances.SetKernel`. A constant column is like itself only.
+    For :class:`dagsearch.covariances.SetKernel`. A constant column correlates with itself only.
 
     Examples
     --------

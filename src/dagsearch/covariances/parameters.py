@@ -1,4 +1,4 @@
-"""Parameters of covariances: checked, and learnt from rewards."""
+"""Checks of covariance parameters, and hyperparameters that are learnt from rewards."""
 
 from collections.abc import Mapping, Sequence
 from copy import copy
@@ -31,7 +31,7 @@ def checked_positive(name: str, value: float) -> float:
 
 
 def flaws_of(matrix: FloatArray) -> tuple[tuple[int, int] | None, float | None]:
-    """Where a finite matrix is not symmetric, and its negative eigenvalue; ``None`` up to rounding."""
+    """An asymmetric entry of a finite matrix and its negative eigenvalue; ``None`` up to rounding."""
     scale = max(float(np.abs(matrix).max(initial=0.0)), np.finfo(np.float64).tiny)
     asymmetry = np.abs(matrix - matrix.T)
     if asymmetry.max(initial=0.0) > _ROUNDING * scale:
@@ -48,7 +48,7 @@ class Hyperparameter(NamedTuple):
     """A positive number that is learnt from rewards, with its prior."""
 
     name: str
-    """What it is."""
+    """Its description."""
     value: float
     """Its current value."""
     median: float
@@ -58,19 +58,15 @@ class Hyperparameter(NamedTuple):
 
 
 class Learnt:
-    """A base class for objects with positive attributes that are learnt from rewards."""
+    """Base class of objects with positive attributes that are learnt from rewards."""
 
     _learnt: Mapping[str, Hyperparameter] = {}
-    """By the name of the attribute; the attribute has the current value."""
+    """By attribute name; the attribute holds the current value."""
     _parts: Sequence["Learnt"] = ()
-    """What it consists of; their hyperparameters follow its own."""
+    """Components; their hyperparameters follow its own."""
 
     def _learn(self, **attributes: tuple[str, float]) -> None:
-        """Have attributes learnt, unless they are 0.
-
-        Each is given with what it is and with the prior deviation of its logarithm. Its present value is the
-        median.
-        """
+        """Learn attributes that are not 0, given their names and the prior deviations of their logarithms."""
         values = {attribute: float(getattr(self, attribute)) for attribute in attributes}
         self._learnt = {
             attribute: Hyperparameter(name, values[attribute], values[attribute], deviation)
@@ -80,12 +76,12 @@ class Learnt:
 
     @property
     def hyperparameters(self) -> tuple[Hyperparameter, ...]:
-        """The parameters that are learnt from rewards; empty if all are fixed."""
+        """The parameters that are learnt from rewards."""
         own = [one._replace(value=getattr(self, name)) for name, one in self._learnt.items()]
         return *own, *chain.from_iterable(part.hyperparameters for part in self._parts)
 
     def with_values(self, values: Sequence[float]) -> Self:
-        """The same with other values of the hyperparameters."""
+        """A copy with other hyperparameter values."""
         if len(values) != len(self.hyperparameters):
             raise ValueError(f"{self!r} has {len(self.hyperparameters)} hyperparameters, got {list(values)}")
         left = map(float, values)
@@ -94,7 +90,6 @@ class Learnt:
         return other._with_parts(parts)
 
     def _with_parts(self, parts: Sequence[Any]) -> Self:
-        """The same made of other parts."""
         return changed(self, _parts=parts)
 
 
@@ -102,7 +97,7 @@ _Thing = TypeVar("_Thing")
 
 
 def changed(thing: _Thing, **attributes: Any) -> _Thing:
-    """A copy with other values of some attributes; everything else is shared with the original."""
+    """A shallow copy with some attributes replaced."""
     other = copy(thing)
     other.__dict__.update(attributes)
     return other

@@ -1,4 +1,4 @@
-"""States as rows of numbers: the arrays that covariances and score models exchange."""
+"""States as rows of numbers, which covariances and score models exchange."""
 
 from collections.abc import Iterable
 from operator import itemgetter
@@ -11,10 +11,10 @@ from dagsearch._internal.typing import FloatArray, IntArray
 
 
 class Stacked:
-    """Rows of several kinds next to each other, such as those of the parts of a sum."""
+    """Rows of several arrays side by side, such as those of the parts of a sum."""
 
     products: Any = None
-    """What a covariance keeps of them while hyperparameters are learnt."""
+    """Cache for learning hyperparameters."""
 
     def __init__(self, parts: Iterable["Rows"]) -> None:
         self.parts = tuple(parts)
@@ -31,9 +31,9 @@ Rows = Any
 
 
 def joined(rows: Rows | None, more: Rows) -> Rows:
-    """Rows and then further ones; the narrower ones are padded with zeros.
+    """Concatenated rows; narrower ones are padded with zeros.
 
-    What was joined before has room for more, so that n rows cost O(n); copies of a model share that room.
+    Results have spare room, so that n rows cost O(n). Copies of a model share it.
     """
     if isinstance(more, Stacked):
         return Stacked(map(joined, [None] * len(more.parts) if rows is None else rows.parts, more.parts))

@@ -5,14 +5,13 @@ symbol      code           shape              meaning
 ==========  =============  =================  =====================================================
 x           row            ``(n,)``           a state's inclusion probabilities
 x̄           center         ``(n,)``           mean vector of random leaves
-K           metric         ``(n, n)``         how alike two entries are, scaled so that random leaves have
+K           metric         ``(n, n)``         similarity of entries, scaled so that random leaves have
                                               (x − x̄)ᵀK(x − x̄) = 1 on average
 G           inner          ``(a, b)``         (x − x̄)ᵀK(y − x̄)
 u           u              ``(a, b)``         (x − y)ᵀK(x − y) / 2ℓ²
 ==========  =============  =================  =====================================================
 
-The covariance is bias + linear · G + nonlinear · e^(−u/2): a linear trend in the entries, and a remainder
-that is alike for states that are close.
+The covariance is bias + linear · G + nonlinear · e^(−u/2): a linear trend, and a smooth remainder.
 """
 
 from collections.abc import Sequence
@@ -32,30 +31,28 @@ from dagsearch.errors import CovarianceError
 from dagsearch.problem import Coding, Problem, State
 from dagsearch.space import Space
 
-# Exponents up to this size, four of which are added, do not overflow.
+# Sums of four exponents up to this size do not overflow.
 _LARGE = 150.0
-# Of at least the first number of items, rows with at most the second share of entries are sparse.
+# Rows are sparse from this number of items on, if at most this share of the entries is not 0.
 _MANY, _FEW = 128, 0.2
 
 
 class SetKernel(Covariance):
     """Subsets as vectors of inclusion probabilities, with a kernel between items.
 
-    A partial subset is a distribution over its completions: a chosen item counts 1, any other item the
-    probability that random play includes it. So g of a partial subset is the expected reward of random play
-    from it. Two subsets are alike if their items are.
+    A chosen item counts 1, any other item the probability that random play includes it. So g of a partial
+    subset is the expected reward of random play from it. Subsets of similar items are similar.
 
     Parameters
     ----------
     between_items : Nearness, Relevance or matrix, optional
-        How alike items are: :class:`Nearness` for items that have positions, :class:`Relevance` for items
-        that are known to matter more or less, or a positive semi-definite matrix such as
-        :func:`dagsearch.covariances.correlation` of a table's columns. By default an item is like itself
-        only.
+        Similarity between items: :class:`Nearness` for items with positions, :class:`Relevance` for items
+        of known relevance, or a positive semi-definite matrix such as
+        :func:`dagsearch.covariances.correlation` of a table's columns; by default the identity.
     linear, nonlinear : float
         Variance, over random leaves, of the linear trend and of the remainder; learnt, unless 0.
     length : float
-        Distance over which the remainder falls off; random leaves are sqrt(2) apart. Learnt.
+        Length scale of the remainder; random leaves are sqrt(2) apart. Learnt.
     bias : float
         Variance of a constant that all subsets share.
     private : float
@@ -98,7 +95,7 @@ class SetKernel(Covariance):
         length_too = {"length": ("length", 0.7)} if self.nonlinear > 0.0 else {}
         variances = {name: (name, 1.0) for name in ("linear", "nonlinear", "private")}
         self._learn(**variances, **length_too)
-        # Of a problem: its coding, the mean of random leaves, and their covariance if there is a matrix.
+        # Set by bind: coding, mean of random leaves, and their covariance if there is a matrix.
         self._coding: Coding | None = None
         self._center, self._spread = np.zeros(1), np.zeros((1, 1))
         # K is the matrix, or the identity if there is none, times the scale.
@@ -110,15 +107,15 @@ class SetKernel(Covariance):
         coding, name = own.coding, type(own.problem).__name__
         if coding is None or coding.layout.kind != "set":
             raise CovarianceError(
-                f"SetKernel needs a problem whose leaves are sets, which {name} does not say. Use "
+                f"SetKernel needs a problem whose leaves are sets; {name} does not declare any. Use "
                 "problems.Subsets, or another covariance"
             )
         count = len(coding.layout.categories)
-        for between in self._parts:
-            if len(between) != count:
+        for rows in [len(between.matrix()) for between in self._parts]:
+            if rows != count:
                 raise CovarianceError(
-                    f"between_items must have one row per item: it has {len(between)} rows, but {name} has "
-                    f"{count} items"
+                    f"between_items must have one row per item: it has {rows} rows, but {name} has {count} "
+                    "items"
                 )
         center = coding.inclusion([own.problem.root()])[0]
         centred = coding.inclusion(own.random_leaves) - center
@@ -148,13 +145,10 @@ class SetKernel(Covariance):
 
     def variances(self, rows: Rows) -> FloatArray:
         used = _used(rows)
-        return self._variances(self._norms(rows[:, used], used))
-
-    def _variances(self, norms: FloatArray) -> FloatArray:
-        return self.bias + self.linear * norms + self.nonlinear
+        return self.bias + self.linear * self._norms(rows[:, used], used) + self.nonlinear
 
     def prepared(self, rows: Rows) -> Rows:
-        """K(x − x̄) of each row, e^(K(x − x̄) / 2ℓ²) for swaps, and three numbers about each.
+        """K(x − x̄) of each row, e^(K(x − x̄) / 2ℓ²) for swaps, and three numbers.
 
         These are (x − x̄)ᵀK(x − x̄), x̄ᵀK(x − x̄) and the largest exponent.
         """
@@ -176,11 +170,7 @@ class SetKernel(Covariance):
         smooth, _, about = others.parts
         used = _used(rows)
         entries = rows[:, used]
-        # In memory others come first: so they are wanted by what follows.
-        if self._is_sparse(entries):
-            inner = sparse_product(entries, np.ascontiguousarray(smooth[:, used].T))
-        else:
-            inner = (smooth[:, used] @ entries.T).T
+        inner = self._product(entries, smooth[:, used].T)
         inner -= about[:, 1]
         norms = self._norms(entries, used)
         u = -2.0 * inner
@@ -192,27 +182,25 @@ class SetKernel(Covariance):
         inner *= self.linear
         cross += inner
         cross += self.bias
-        return cross, self._variances(norms)
+        return cross, self.bias + self.linear * norms + self.nonlinear
 
     def _norms(self, entries: FloatArray, used: IntArray) -> FloatArray:
-        """(x − x̄)ᵀK(x − x̄) of rows, of which the entries that are used are given."""
+        """(x − x̄)ᵀK(x − x̄) of rows, given their used entries."""
         matrix, towards = self._matrix_between, self._towards
-        if matrix is not None and self._is_sparse(entries):
-            squares = sparse_squares(entries, used, matrix)
-        else:
-            smooth = entries if matrix is None else entries @ matrix[np.ix_(used, used)]
-            squares = np.einsum("ij,ij->i", smooth, entries)
+        smooth = entries if matrix is None else self._product(entries, matrix[np.ix_(used, used)])
+        squares = np.einsum("ij,ij->i", smooth, entries)
         return np.asarray(self._scale * squares - 2.0 * (entries @ towards[used]) + towards @ self._center)
 
-    def _is_sparse(self, entries: Rows) -> bool:
-        """Whether rows of many items are faster added up entry by entry than multiplied."""
-        return self._center.size >= _MANY and np.count_nonzero(entries) <= _FEW * entries.size
+    def _product(self, entries: FloatArray, table: FloatArray) -> FloatArray:
+        if self._center.size >= _MANY and np.count_nonzero(entries) <= _FEW * entries.size:
+            return sparse_product(entries, np.ascontiguousarray(table))
+        return np.asarray((table.T @ entries.T).T)  # the order in memory that later products want
 
     # Hyperparameters -------------------------------------------------------------------------------
 
     def value_and_gradient(self, rows: Rows) -> tuple[FloatArray, Gradient]:
-        matrix, center = self._matrix_between, np.zeros(rows.shape[1])  # what entries lack to be centred
-        if self._parts and self._is_sparse(rows):
+        matrix, center = self._matrix_between, np.zeros(rows.shape[1])  # still to subtract from entries
+        if self._parts and rows.shape[1] >= _MANY and np.count_nonzero(rows) <= _FEW * rows.size:
             from scipy.sparse import csr_array  # slow to import
 
             entries, center = csr_array(rows), self._center
@@ -246,9 +234,9 @@ class SetKernel(Covariance):
     ) -> list[float]:
         """Derivatives by the hyperparameters of K; ``by_u`` are the weighted derivatives by u.
 
-        ``center`` is what ``entries`` lack to be centred. With X the centred rows, G = XKXᵀ and
-        u = (Gᵢᵢ + Gⱼⱼ − 2Gᵢⱼ) / 2ℓ², so that Σ W ∘ matrix changes by
-        Σ A ∘ dG = Σ XᵀAX ∘ dK. The scale of K changes too: the mean change over random leaves is subtracted.
+        ``center`` is still to be subtracted from ``entries``. With X the centred rows, G = XKXᵀ and
+        u = (Gᵢᵢ + Gⱼⱼ − 2Gᵢⱼ) / 2ℓ², so that Σ W ∘ matrix changes by Σ A ∘ dG = Σ XᵀAX ∘ dK. The change of
+        K's scale subtracts the mean change over random leaves.
         """
         matrix, scale = self._matrix_between, self._scale
         if matrix is None:
@@ -278,18 +266,16 @@ class SetKernel(Covariance):
         return np.asarray(codes == 1, dtype=np.float64)
 
     def sums_of_swaps(self, codes: IntArray, others: Rows, weights: FloatArray) -> list[FloatArray]:
-        r"""Weighted sums of covariances of all leaves that have one item exchanged for another.
+        r"""Weighted sums of covariances of all leaves one swap away.
 
-        ``codes`` are leaves of one size, ``others`` are ``prepared`` rows of others, with one weight each.
-        Row i and column j of a leaf's sums, shape ``(chosen, unchosen)``, are for the leaf without its i-th
-        chosen item and with the j-th unchosen one.
-
-        With a row x whose item i is exchanged for j, and y another row,
+        ``codes`` are leaves of one size, ``others`` are ``prepared`` rows with one weight each. Entry (i, j)
+        of a leaf's sums, shape ``(chosen, unchosen)``, swaps its i-th chosen item for its j-th unchosen one.
+        For a row x whose item i is swapped for j, and another row y,
 
             ‖x − eᵢ + eⱼ − y‖² = ‖x − y‖² + 2(K(x − y))ⱼ − 2(K(x − y))ᵢ + Kᵢᵢ + Kⱼⱼ − 2Kᵢⱼ.
 
-        No term depends on y and on both items, so that the exponential has the factors F(y), A(i, y), B(j, y)
-        and C(i, j), and the sums are a product of two matrices.
+        No term depends on y and both items, so the exponential factors into F(y) A(i, y) B(j, y) C(i, j), and
+        the sums are a product of two matrices.
         """
         chosen = codes == 1
         i = np.nonzero(chosen)[1].reshape(len(codes), -1)
@@ -299,7 +285,7 @@ class SetKernel(Covariance):
         inner = smooth[:, i].sum(axis=2) - about[:, 1, None]
         apart = np.take_along_axis(own, i, 1).sum(axis=1) - own @ self._center + about[:, 0, None]
         apart -= 2.0 * inner
-        # How ‖x − eᵢ + eⱼ‖² differs from ‖x‖², for all j, of which those that are chosen are left out last.
+        # Change of ‖x‖² by each swap; columns of chosen items are dropped at the end.
         sums = scale * (1.0 * (np.arange(own.shape[1]) == i[:, :, None]) if matrix is None else matrix[i])
         half = 0.5 * scale * (np.ones(own.shape[1]) if matrix is None else matrix.diagonal())
         sums -= (own + half)[:, None]
@@ -310,7 +296,7 @@ class SetKernel(Covariance):
             np.exp(sums, out=sums)
             by_out = (weights[:, None] * np.exp(-0.5 * sharp * apart))[:, :, None] / factors[:, i]
             sums *= (by_out.reshape(len(smooth), -1).T @ factors).reshape(sums.shape)
-        else:  # the factors might overflow, their product does not
+        else:  # the factors might overflow, unlike their product
             for leaf, out in np.ndindex(i.shape):
                 near = smooth - (0.5 * apart[:, leaf] + smooth[:, i[leaf, out]])[:, None]
                 sums[leaf, out] = weights @ np.exp(sharp * (near + sums[leaf, out]))
@@ -327,12 +313,12 @@ class SetKernel(Covariance):
 
 
 def _inverse(spread: float) -> float:
-    """1 / spread; 0 if there is one leaf only, from which none differs."""
+    """1 / spread; 0 if there is one leaf only."""
     return 1.0 / spread if spread > 1e-12 else 0.0
 
 
 def _used(rows: Rows) -> IntArray:
-    """The entries that are not 0 in all rows."""
+    """Columns with an entry that is not 0."""
     return np.flatnonzero((rows != 0.0).any(axis=0))
 
 
@@ -341,21 +327,7 @@ def sparse_product(rows: FloatArray, table: FloatArray) -> FloatArray:
     """Rows, most of whose entries are 0, times a matrix."""
     found = np.zeros((len(rows), table.shape[1]))
     for i in range(len(rows)):
-        for entry in range(len(table)):
-            value = rows[i, entry]
-            if value != 0.0:
-                for j in range(table.shape[1]):
-                    found[i, j] += value * table[entry, j]
-    return found
-
-
-@compiled
-def sparse_squares(rows: FloatArray, items: IntArray, matrix: FloatArray) -> FloatArray:
-    """xᵀKx of rows x, most of whose entries are 0; the entries belong to some items."""
-    found = np.zeros(len(rows))
-    for i in range(len(rows)):
-        inside = np.flatnonzero(rows[i])
-        for e in inside:
-            for f in inside:
-                found[i] += rows[i, e] * matrix[items[e], items[f]] * rows[i, f]
+        for entry in np.flatnonzero(rows[i]):
+            for j in range(table.shape[1]):
+                found[i, j] += rows[i, entry] * table[entry, j]
     return found

@@ -1,8 +1,7 @@
 """Score models: the Gaussian belief over the generative scores g, given the rewards so far.
 
-Two solvers of one protocol: the same covariance and the same rewards give the same belief.
-:class:`WeightScores` takes an overlap, at O(d²) per reward. :class:`FunctionScores`
-takes any covariance, at O(n²) for a reward after n leaves.
+Two solvers give the same belief: :class:`WeightScores` takes an overlap, at O(d²) per reward, and
+:class:`FunctionScores` any covariance, at O(n²) for a reward after n leaves.
 """
 
 from dagsearch.covariances import Covariance, Overlap
@@ -13,14 +12,14 @@ from dagsearch.posterior.weights import WeightScores
 __all__ = ["FunctionScores", "JointScores", "Scores", "WeightScores", "scores_for"]
 
 
-# Number of features from which weights, of which there is a matrix, cost more than functions.
+# With more features, the matrix of weights costs more than functions.
 _MOST_FEATURES = 2000
 
 
 def scores_for(covariance: Covariance, noise: float, mean: float = 0.0, options: int = 0) -> JointScores:
     """The score model that suits a covariance.
 
-    ``options`` is the number of children of the root, each of which may have features of its own.
+    ``options`` is the number of the root's children, since each may have its own features.
     """
     if isinstance(covariance, Overlap) and max(covariance.dimension, options) <= _MOST_FEATURES:
         return WeightScores(covariance, noise, mean)

@@ -1,4 +1,4 @@
-"""What every score model does, what one with a joint belief does beyond that, and how parts require it."""
+"""Base classes of score models, with and without a joint belief."""
 
 import math
 from abc import ABC, abstractmethod
@@ -15,13 +15,13 @@ from dagsearch.covariances import Covariance
 from dagsearch.problem import Children, State
 
 AT_ONCE = 512
-"""Number of states whose rows, and covariances with all rewarded leaves, are made at once."""
+"""Batch size of states for rows and their covariances with all rewarded leaves."""
 # Inverses of smaller variances overflow.
 _SMALLEST = 1e-100
 
 
 def check_requirements(scores: "Scores", *parts: object) -> None:
-    """Raise :class:`ValueError` for the first part whose ``requires_joint`` the scores do not meet."""
+    """Raise :class:`ValueError` if a part requires a joint belief that the scores do not have."""
     for part in parts:
         if getattr(part, "requires_joint", False) and not scores.is_joint:
             raise ValueError(
@@ -31,12 +31,12 @@ def check_requirements(scores: "Scores", *parts: object) -> None:
 
 
 class Scores(ABC):
-    """Gaussian belief over g of the tracked nodes, which are numbered in the order of their tracking."""
+    """Gaussian belief over g of tracked nodes, which are numbered in the order of tracking."""
 
     is_joint = False
     """Whether the model is one of :class:`JointScores`."""
     covariance: Covariance | None = None
-    """Prior covariance of g; ``None`` for a model that has none."""
+    """Prior covariance of g, if the model has one."""
 
     @property
     def mean(self) -> FloatArray:
@@ -56,10 +56,10 @@ class Scores(ABC):
 
     @abstractmethod
     def track(self, states: Sequence[State]) -> None:
-        """Number new states."""
+        """Add states, which get the next numbers."""
 
     def refresh(self, nodes: Sequence[int] | IntArray | None = None) -> None:  # noqa: B027
-        """Bring mean and variance of some nodes up to date with the rewards, or of all nodes."""
+        """Update mean and variance of some nodes, or of all."""
 
     @abstractmethod
     def predict(self, states: Sequence[State]) -> tuple[FloatArray, FloatArray]:
@@ -71,11 +71,11 @@ class Scores(ABC):
 
     @abstractmethod
     def condition(self, node: int, reward: float, noise: float | None = None) -> None:
-        """Learn that the leaf ``node`` earned ``reward``, with its own noise variance if given."""
+        """Condition on a ``reward`` of the leaf ``node``, with its own noise variance if given."""
 
 
 class JointScores(Scores):
-    """Scores that know how g of any states varies together.
+    """Scores with a joint belief over g of any states.
 
     Parameters
     ----------
@@ -104,7 +104,6 @@ class JointScores(Scores):
         self._stale = False  # whether some nodes have not seen the last rewards
 
     def _number(self, count: int) -> slice:
-        """Number new nodes; returns their numbers."""
         new = slice(self._nodes, self._nodes + count)
         self._nodes = new.stop
         if new.stop > len(self._mean):
@@ -135,7 +134,7 @@ class JointScores(Scores):
 
     @abstractmethod
     def _shared_of(self, nodes: IntArray) -> tuple[FloatArray, FloatArray]:
-        """Mean, less μ, and variance of the shared part of g of tracked nodes."""
+        """Mean minus μ and variance of the shared part of g of tracked nodes."""
 
     def joint(self, nodes: Sequence[int]) -> FloatArray:
         """Covariance of g of some tracked nodes."""
@@ -150,9 +149,9 @@ class JointScores(Scores):
         """Covariance of the shared part of g of tracked nodes."""
 
     def fantasised(self, nodes: Sequence[int]) -> Self:
-        """A copy that counts leaves as observed for the variance of g, but not for its mean.
+        """A copy in which leaves count as observed: this lowers variances but does not move means.
 
-        Use either the copy or the original: both keep further nodes and rewards in the same memory.
+        Then use only one of the two: they share memory for further nodes and rewards.
         """
         other = copy(self)
         for name in ("_mean", "_variance", "_observed", "_observed_noise"):
@@ -162,7 +161,7 @@ class JointScores(Scores):
 
     @abstractmethod
     def _fantasise(self, nodes: Sequence[int]) -> None:
-        """Count leaves as observed; whatever is changed in place must be copied before."""
+        """Count leaves as observed; copy whatever is then changed in place."""
 
     def condition_all(
         self, nodes: Sequence[int], rewards: Sequence[float], noises: Sequence[float | None]
@@ -172,11 +171,10 @@ class JointScores(Scores):
             self.condition(node, reward, noise)
 
     def _noise_of(self, noise: float | None) -> float:
-        """The noise variance of a reward that was told with its own or without."""
         return self.noise if noise is None else checked_noise(noise)
 
     def _merge(self, node: int, reward: float, variance: float, private: float) -> tuple[float, float]:
-        """Merge a reward into its leaf's r̄ and λ̄; returns what it adds on the shared part of g: δ and h."""
+        """Merge a reward into its leaf's r̄ and λ̄; returns δ and h, which it adds on the shared part of g."""
         residual = reward - self.prior_mean
         old, old_noise = float(self._observed[node]), float(self._observed_noise[node])
         if old_noise == math.inf:
@@ -199,7 +197,7 @@ def offsets(noise: FloatArray, private: float) -> tuple[FloatArray, FloatArray]:
 
 
 def checked_noise(noise: float) -> float:
-    """``noise`` if it can be the variance of an observation."""
+    """``noise`` as a float; raises :class:`ValueError` unless it can be a noise variance."""
     if not is_finite(noise) or noise < _SMALLEST:
         raise ValueError(
             f"noise must be a positive, finite variance, got {noise!r}; "
@@ -209,10 +207,10 @@ def checked_noise(noise: float) -> float:
 
 
 def largest(values: FloatArray, most: int) -> IntArray:
-    """Places of the ``most`` largest values, or of all."""
+    """Indices of the ``most`` largest values, or of all."""
     return np.arange(values.size) if values.size <= most else np.argpartition(-values, most)[:most]
 
 
 def evenly(count: int, most: int) -> IntArray:
-    """At most ``most`` of the numbers below ``count``, evenly spaced."""
+    """At most ``most`` indices below ``count``, evenly spaced."""
     return np.arange(count) if count <= most else np.linspace(0, count - 1, most).astype(np.int64)

@@ -21,26 +21,10 @@ class Weights(NamedTuple):
     """S, shape ``(d, d)``."""
 
 
-class Step(NamedTuple):
-    """What a reward changes: m += gain q, S −= uuᵀ with u = shrink q."""
-
-    q: FloatArray
-    gain: float
-    shrink: float
-
-
-@compiled
-def downdate(cov: FloatArray, u: FloatArray) -> None:
-    """S −= uuᵀ."""
-    for i in range(u.size):
-        for j in range(u.size):
-            cov[i, j] -= u[i] * u[j]
-
-
 @compiled
 def gain_vector(columns: IntArray, values: FloatArray, weights: Weights) -> tuple[FloatArray, float, float]:
     """q = Sφ, φ·m and φ·q."""
-    weight_mean, weight_cov = weights  # an array in a tuple costs more at every access
+    weight_mean, weight_cov = weights  # arrays in a tuple are slower to access
     q = np.zeros(weight_mean.size)
     expected = s = 0.0
     for e in range(columns.size):
@@ -71,46 +55,51 @@ def _linear_belief(rows: SparseRows, row: int, weights: Weights) -> tuple[float,
 
 
 @compiled
-def project(rows: SparseRows, wanted: IntArray, weights: Weights) -> tuple[FloatArray, FloatArray]:
-    """φ·m and the variance of φ·w of each wanted row."""
-    mean, var = np.zeros(wanted.size), np.zeros(wanted.size)
-    for i in range(wanted.size):
-        mean[i], var[i] = _linear_belief(rows, wanted[i], weights)
+def project(rows: SparseRows, weights: Weights) -> tuple[FloatArray, FloatArray]:
+    """φ·m and the variance of φ·w of each row."""
+    mean, var = np.zeros(rows.starts.size - 1), np.zeros(rows.starts.size - 1)
+    for i in range(mean.size):
+        mean[i], var[i] = _linear_belief(rows, i, weights)
     return mean, var
 
 
 @compiled
-def advance(rows: SparseRows, step: Step, means: FloatArray, variances: FloatArray) -> None:
-    """Let φ·m and the variance of φ·w of all rows follow a step."""
+def advance(
+    weights: Weights, q: FloatArray, gain: float, shrink: float, rows: SparseRows, beliefs: FloatArray
+) -> None:
+    """m += gain q and S −= uuᵀ with u = shrink q, and with them φ·m and the variance of φ·w of all rows."""
+    weight_mean, weight_cov = weights
+    u = shrink * q
+    for i in range(q.size):
+        weight_mean[i] += gain * q[i]
+        for j in range(q.size):
+            weight_cov[i, j] -= u[i] * u[j]
     starts, columns, values = rows
-    q, gain, shrink = step
     for i in range(starts.size - 1):
         across = 0.0
         for e in range(starts[i], starts[i + 1]):
             across += values[e] * q[columns[e]]
-        means[i] += gain * across
-        variances[i] = max(variances[i] - (shrink * across) ** 2, 0.0)
+        beliefs[0, i] += gain * across
+        beliefs[1, i] = max(beliefs[1, i] - (shrink * across) ** 2, 0.0)
 
 
 @compiled
 def project_added(
     added: SparseRows, parent: SparseRows, row: int, weights: Weights
 ) -> tuple[FloatArray, FloatArray]:
-    """φ·m and the variance of φ·w of children: their features are those of a parent row and added ones."""
+    """φ·m and the variance of φ·w of children, whose features are those of a parent row and added ones."""
     entries = slice(parent.starts[row], parent.starts[row + 1])
     q, parent_mean, parent_var = gain_vector(parent.columns[entries], parent.values[entries], weights)
     starts, columns, values = added
     weight_mean, weight_cov = weights
     mean, var = np.empty(starts.size - 1), np.empty(starts.size - 1)
     for i in range(mean.size):
-        first = starts[i]
-        if starts[i + 1] == first + 1:
-            column, value = columns[first], values[first]
-            more = value * weight_mean[column]
-            wider = value * (value * weight_cov[column, column] + 2.0 * q[column])
-        else:
-            more, wider = _linear_belief(added, i, weights)
-            for e in range(first, starts[i + 1]):
-                wider += 2.0 * values[e] * q[columns[e]]
+        more = wider = 0.0
+        for e in range(starts[i], starts[i + 1]):
+            column, value = columns[e], values[e]
+            more += value * weight_mean[column]
+            wider += value * (value * weight_cov[column, column] + 2.0 * q[column])
+            for f in range(starts[i], e):
+                wider += 2.0 * value * values[f] * weight_cov[column, columns[f]]
         mean[i], var[i] = more + parent_mean, max(wider + parent_var, 0.0)
     return mean, var

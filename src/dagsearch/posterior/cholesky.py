@@ -1,4 +1,4 @@
-r"""The Cholesky factor of a covariance matrix that grows by some rows at a time, and its inverse.
+r"""The Cholesky factor of a growing covariance matrix, and its inverse.
 
 If L Lᵀ is the matrix so far and (Σ_t, σ) are its next rows, then the next rows of the factor are (lᵀ, D) with
 l = L⁻¹Σ_t and D Dᵀ = σ − lᵀl, and those of its inverse are D⁻¹(−lᵀL⁻¹, 1). Both cost O(n²) for each row.
@@ -22,7 +22,7 @@ class GrowingCholesky:
 
     def __init__(self) -> None:
         self.size = 0
-        """Number of rows; to lower it removes the last ones."""
+        """Number of rows."""
         self._lower, self._inverse = np.zeros((0, 0)), np.zeros((0, 0))  # with room for further rows
 
     @classmethod
@@ -54,7 +54,7 @@ class GrowingCholesky:
 
     def whiten(self, columns: FloatArray) -> FloatArray:
         """L⁻¹ times columns, by the inverse."""
-        # By blocks of rows, so that most of the zeros are left out.
+        # Blocks of rows skip most of the zeros.
         found = np.empty((columns.shape[1], self.size))
         for first in range(0, self.size, _BLOCK):
             last = min(first + _BLOCK, self.size)
@@ -62,7 +62,7 @@ class GrowingCholesky:
         return found.T
 
     def solve(self, columns: FloatArray) -> FloatArray:
-        """The same by L itself: a row of L must not inherit the digits that the inverse has lost."""
+        """The same by L itself: new rows of L must not inherit rounding errors of the inverse."""
         if self.size == 0:
             return columns
         lower = self._lower[: self.size, : self.size]

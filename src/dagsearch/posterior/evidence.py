@@ -1,14 +1,14 @@
-r"""Hyperparameters from the evidence: those under which the observed rewards are most probable.
+r"""Hyperparameters of maximal evidence.
 
 The m rewards of one leaf act as their mean r̄ with noise variance λ/m, so that
 
     log p(r) = log N(r̄; 0, C) + log p(scatter of rewards within leaves | λ),    C = Σ + diag(λ/m),
 
-to which every hyperparameter θ adds its log-normal prior, because ten rewards alone determine little. With
+plus the log-normal prior of every hyperparameter θ, because ten rewards alone determine little. With
 α = C⁻¹r̄ the derivative by log θ is ½ tr((ααᵀ − C⁻¹) ∂C/∂log θ); a quasi-Newton method maximises the sum.
 
-This costs n³ for n leaves. Of more than 1,000 leaves, 1,000 are used, evenly spaced in the order in which
-they were found: hyperparameters are then known well enough, and a choice by reward would distort them.
+This costs n³ for n leaves. At most 1,000 leaves are used, evenly spaced in the order of discovery: they
+determine the hyperparameters well enough, and a selection by reward would bias them.
 """
 
 import math
@@ -30,7 +30,7 @@ from dagsearch.posterior.base import evenly
 # Largest number of leaves that hyperparameters are learnt from.
 _MOST = 1000
 FEWEST = 2
-"""Number of distinct leaves below which there is nothing to learn from."""
+"""Smallest number of distinct leaves to learn from."""
 # Factor between the numbers of rewards at which hyperparameters are learnt, and number of random starts.
 _GROWTH, _RESTARTS = 1.5, 2
 # A hyperparameter stays within this many prior deviations of its median.
@@ -47,23 +47,22 @@ class Observations(NamedTuple):
     rewards: IntArray
     """Number of the leaf's rewards, shape ``(leaves,)``."""
     told: FloatArray
-    """Noise variance of the mean where it came with the rewards, otherwise NaN; shape ``(leaves,)``."""
+    """Noise variance of the mean if it was given with the rewards, else NaN; shape ``(leaves,)``."""
     scatter: float
-    """Sum of squared deviations of rewards from their leaf's mean, over leaves whose noise is not known."""
+    """Sum of squared deviations from the leaf's mean, over leaves with unknown noise."""
 
 
 class Evidence(Configured):
     """Learns a covariance's hyperparameters and the noise, at geometrically spaced numbers of rewards.
 
-    They are learnt again whenever there are half as many rewards again, so that the total cost is a small
-    multiple of the last cost. The first time, optimisation also starts from points that are drawn from the
-    prior; later, only from the previous result.
+    They are learnt again after every increase by half, so the total cost is a small multiple of the last one.
+    Optimisation starts from the previous result, the first time also from random draws of the prior.
     """
 
     requires_joint = True
 
     def next_after(self, rewards: int) -> int:
-        """The number of rewards at which to learn again after learning at this number."""
+        """The number of rewards at which to learn next."""
         return math.ceil(_GROWTH * rewards)
 
     def maximise(
@@ -73,10 +72,9 @@ class Evidence(Configured):
         deadline: Deadline | None = None,
         first: bool = True,
     ) -> tuple[Covariance, float]:
-        """The covariance and the noise of largest evidence.
+        """The covariance and the noise of maximal evidence, or the best found before the ``deadline``.
 
-        After the ``deadline`` the best ones found so far are returned. The ``first`` time, random starting
-        points are tried, too.
+        The ``first`` time, optimisation also starts from random points.
         """
         from scipy.optimize import minimize  # slow to import, and the paper's method does not need it
 
@@ -106,7 +104,7 @@ class Evidence(Configured):
 
 
 class LogPosterior:
-    """Log posterior of the logarithms of hyperparameters, those of a covariance and then the noise.
+    """Log posterior of the log hyperparameters: those of a covariance, then the noise.
 
     A noise with prior deviation 0 is not learnt.
     """
@@ -116,9 +114,9 @@ class LogPosterior:
         self._learns_noise = noise.deviation > 0.0
         learnt = [*covariance.hyperparameters, *([noise] if self._learns_noise else [])]
         self.settled = not learnt or len(observations.mean) < FEWEST
-        """Whether there is nothing to learn, or nothing to learn from."""
+        """Whether there is nothing to learn, or too few leaves."""
         self.now = np.log([parameter.value for parameter in learnt])
-        """The present values."""
+        """Current values."""
         self.medians = np.log([parameter.median for parameter in learnt])
         """Prior means."""
         self.deviations = np.array([parameter.deviation for parameter in learnt])
@@ -131,7 +129,7 @@ class LogPosterior:
         return self.covariance.with_values(values), variance
 
     def loss(self, logs: FloatArray) -> tuple[float, FloatArray]:
-        """Its negative, up to a constant, and the gradient of that."""
+        """The negative log posterior, up to a constant, and its gradient."""
         rows, mean, count, told, scatter = self._observations
         unknown = np.isnan(told)
         tried, variance = self.model(logs)
@@ -141,13 +139,13 @@ class LogPosterior:
         matrix[diagonal] += np.where(unknown, variance / count, told)
         off = (logs - self.medians) / self.deviations
         prior, prior_gradient = 0.5 * float(off @ off), off / self.deviations
-        # LAPACK itself: SciPy's functions check every number first. It stores columns, hence the transpose.
+        # LAPACK directly, without SciPy's checks. It stores columns, hence the transpose.
         factor, failed = linalg.dpotrf(matrix.T, lower=1, overwrite_a=1)
         if failed:  # by rounding: the noise is too small for this smooth covariance
             return 1e12 + prior, prior_gradient
         alpha = linalg.dpotrs(factor, mean, lower=1)[0]
         loss = 0.5 * float(mean @ alpha) + float(np.log(factor.diagonal()).sum())
-        # In place, because of 1,000 rewards a matrix has 8 MB.
+        # In place: with 1,000 rewards a matrix takes 8 MB.
         lower = linalg.dpotri(factor, lower=1, overwrite_c=1)[0]  # lower triangle of the inverse
         outer = np.outer(alpha, alpha)
         outer -= lower
@@ -169,11 +167,11 @@ def by_leaf(
     rewards: Sequence[float],
     noises: Sequence[float | None],
 ) -> Observations:
-    """Rewards grouped by leaf, of at most 1,000 leaves; ``rows_of`` gives the rows of distinct nodes."""
+    """Rewards grouped by leaf, for at most 1,000 leaves; ``rows_of`` returns the rows of distinct nodes."""
     leaves, place, count = np.unique(np.asarray(nodes), return_inverse=True, return_counts=True)
     variances = np.array([np.nan if noise is None else noise for noise in noises], dtype=np.float64)
     told = np.bincount(place, weights=~np.isnan(variances)) > 0
-    # Where some of a leaf's rewards came with their noise, the others are ignored: their weight is not known.
+    # If only some of a leaf's rewards have a noise, the others are ignored: their weight is unknown.
     weights = np.where(told[place], np.nan_to_num(1.0 / variances), 1.0)
     total = np.bincount(place, weights=weights)
     mean = np.bincount(place, weights=weights * rewards) / total

@@ -11,8 +11,8 @@ r − μ_O     z = L⁻¹(r − μ_O)  ``(n,)``            whitened residuals
 
 The first reward of the leaf t appends a row to everything. Its row of L is (l, d) with l = L⁻¹Σ_Ot and
 d² = Σ_tt − l·l + λ = Σ'_tt + λ, and z_new = (r − μ'_t)/d. All rewards of one leaf act as r̄ with the noise
-variance λ̄, as in :mod:`dagsearch.posterior.weights`: a further one subtracts from the diagonal of Σ_OO + λ,
-which is factored anew, and changes one residual, so that n is the number of leaves, not of rewards.
+variance λ̄, as in :mod:`dagsearch.posterior.weights`: a further one changes a residual and the diagonal of
+Σ_OO + λ, which is factored again. So n is the number of leaves, not of rewards.
 """
 
 import math
@@ -30,7 +30,7 @@ from dagsearch.posterior.base import AT_ONCE, JointScores, largest, offsets
 from dagsearch.posterior.cholesky import GrowingCholesky
 from dagsearch.problem import State
 
-# A posterior variance below −_SLACK times the prior one is not a rounding error.
+# Posterior variances down to −_SLACK times the prior one are rounding errors.
 _SLACK = 1e-6
 
 
@@ -55,10 +55,10 @@ class FunctionScores(JointScores):
         self._anchors: Rows = None  # the leaves' rows, prepared
         self._factor = GrowingCholesky()
         self._weights = np.zeros(0)  # z, so that the mean is μ + Vᵀz
-        self._alpha = np.zeros(0)  # L⁻ᵀz, so that it is μ + Σ_xO L⁻ᵀz, too
+        self._alpha = np.zeros(0)  # L⁻ᵀz, so that the mean is also μ + Σ_xO L⁻ᵀz
 
     def track(self, states: Sequence[State]) -> None:
-        # Until they are refreshed, the beliefs of new nodes are those before any reward.
+        # New nodes have the prior belief until they are refreshed.
         rows = self.covariance.represent(states)
         variances = self.covariance.variances(rows) + self.covariance.private
         if variances.min(initial=0.0) < 0.0 or not math.isfinite(variances.sum()):
@@ -71,23 +71,21 @@ class FunctionScores(JointScores):
 
     @property
     def size(self) -> int:
-        """Number of leaves whose rewards it is conditioned on."""
+        """Number of leaves with rewards, fantasies included."""
         return self._factor.size
 
     def predict(self, states: Sequence[State]) -> tuple[FloatArray, FloatArray]:
-        if len(states) > AT_ONCE:
-            parts = [self.predict(states[i : i + AT_ONCE]) for i in range(0, len(states), AT_ONCE)]
-            return np.concatenate([mean for mean, _ in parts]), np.concatenate([var for _, var in parts])
-        mean, variance = self._shared(*self._related(self.covariance.represent(states)))
+        some = [states[i : i + AT_ONCE] for i in range(0, max(len(states), 1), AT_ONCE)]
+        found = [self._shared(*self._related(self.covariance.represent(each))) for each in some]
+        mean, variance = map(np.concatenate, zip(*found, strict=True))
         return self.prior_mean + mean, variance + self.covariance.private
 
     def predict_codes(
         self, codes: IntArray, most: int, nodes: IntArray | None = None
     ) -> tuple[IntArray, FloatArray, FloatArray]:
-        """:meth:`predict` for the most promising of some leaves that are given by their codes.
+        """Indices, means and variances of the ``most`` leaves with the largest means, from their codes.
 
-        With ``nodes``, −1 where there is none, a leaf that is tracked has its own rewards, too. Returns the
-        places of the ``most`` leaves with the largest means, and the mean and variance of each.
+        ``nodes``, −1 for leaves that are not tracked, lets tracked leaves use their own rewards.
         """
         cross, prior = self._related(self.covariance.from_codes(codes))
         noise, own = np.full(len(codes), np.inf), np.zeros(len(codes))
@@ -102,27 +100,25 @@ class FunctionScores(JointScores):
         return closer, mean, (1.0 - kappa) ** 2 * variance + offset
 
     def best_swaps(self, points: IntArray, most: int, closed: Sequence[FloatArray]) -> list[IntArray]:
-        """For some leaves, codes of those with one chosen place exchanged for another with the largest means.
+        """Codes of the ``most`` leaves with the largest means one swap away from each point.
 
-        It works for a :class:`dagsearch.covariances.SetKernel` after a reward. ``closed`` are leaves around
-        each point that are left out: one row each, 1 for every place that is chosen.
+        Requires a :class:`dagsearch.covariances.SetKernel` and a reward. ``closed`` are leaves around each
+        point to leave out: one row each, 1 at every chosen place.
         """
         assert isinstance(self.covariance, SetKernel)
-        every = self.covariance.sums_of_swaps(points, self._anchors, self._alpha)
-        return [self._best_swaps(*one, most) for one in zip(points, every, closed, strict=True)]
-
-    def _best_swaps(self, codes: IntArray, sums: FloatArray, closed: FloatArray, most: int) -> IntArray:
-        if sums.size == 0:
-            return np.zeros((0, codes.size), dtype=codes.dtype)
-        chosen, unchosen = np.flatnonzero(codes == 1), np.flatnonzero(codes != 1)
-        out, into = (closed[:, chosen] != 1).argmax(axis=1), (closed[:, unchosen] == 1).argmax(axis=1)
-        sums[out, into] = -np.inf
-        best = largest(sums.ravel(), most)
-        drop, add = np.divmod(best[sums.ravel()[best] > -np.inf], sums.shape[1])
-        rows = np.tile(codes, (drop.size, 1))
-        rows[np.arange(drop.size), chosen[drop]] = 0
-        rows[np.arange(drop.size), unchosen[add]] = 1
-        return rows
+        found, every = [], self.covariance.sums_of_swaps(points, self._anchors, self._alpha)
+        for codes, sums, beside in zip(points, every, closed, strict=True):
+            chosen, unchosen = np.flatnonzero(codes == 1), np.flatnonzero(codes != 1)
+            if len(beside):
+                out = (beside[:, chosen] != 1).argmax(axis=1)
+                sums[out, (beside[:, unchosen] == 1).argmax(axis=1)] = -np.inf
+            best = largest(sums.ravel(), most)
+            drop, add = np.divmod(best[sums.ravel()[best] > -np.inf], unchosen.size)
+            rows = np.tile(codes, (drop.size, 1))
+            rows[np.arange(drop.size), chosen[drop]] = 0
+            rows[np.arange(drop.size), unchosen[add]] = 1
+            found.append(rows)
+        return found
 
     def _related(self, rows: Rows) -> tuple[FloatArray, FloatArray]:
         """Covariances of anchors with rows, shape ``(anchors, rows)``, and variances without ``private``."""
@@ -132,7 +128,7 @@ class FunctionScores(JointScores):
         return cross.T, shared
 
     def _shared(self, cross: FloatArray, shared: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Mean, less μ, and variance of the shared part of g, from what :meth:`_related` tells."""
+        """Mean minus μ and variance of the shared part of g, from the results of :meth:`_related`."""
         whitened = self._factor.whiten(cross)
         return self._weights @ whitened, np.maximum(shared - np.add.reduce(whitened * whitened), 0.0)
 
@@ -183,7 +179,7 @@ class FunctionScores(JointScores):
         self._learn_all(np.unique(np.asarray(nodes, dtype=np.int64)))
 
     def _learn_all(self, leaves: IntArray) -> None:
-        """Factor anew what is known of leaves, the first of which are the anchors so far."""
+        """Factor the covariance of leaves again."""
         rows = self._rows[leaves]
         prepared = self.covariance.prepared(rows)
         noise = np.diag(self.covariance.private + self._observed_noise[leaves])
@@ -196,7 +192,6 @@ class FunctionScores(JointScores):
         self._learnt()
 
     def _learnt(self) -> None:
-        """Let what follows from the factor and z follow them."""
         self._stale, self._alpha = True, self._weights @ self._factor.inverse
 
     def _next_columns(self, nodes: IntArray) -> tuple[Rows, FloatArray, FloatArray]:
@@ -214,7 +209,6 @@ class FunctionScores(JointScores):
     def _append(
         self, nodes: IntArray, prepared: Rows, columns: FloatArray, corner: FloatArray, z: float
     ) -> None:
-        """Append leaves to the anchors and to the factor."""
         self._anchors = joined(self._anchors, prepared)
         self._leaves = np.append(self._leaves, nodes)
         self._weights = np.append(self._weights, np.full(nodes.size, z))
@@ -222,7 +216,7 @@ class FunctionScores(JointScores):
         self._learnt()
 
     def _fantasise(self, nodes: Sequence[int]) -> None:
-        # Rewards equal to the mean: their rows of V come after those of all rewards, and their z is 0.
+        # Fantasies are rewards equal to the mean: the last rows of V, with z = 0.
         self._factor = copy(self._factor)
         places = np.asarray(nodes, dtype=np.int64)
         prepared, columns, left = self._next_columns(places)

@@ -1,4 +1,4 @@
-"""The states that a search has numbered: their keys, and which of them are closed."""
+"""The numbered states of a search: their keys, and which of them are closed."""
 
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
@@ -22,7 +22,7 @@ class Numbered:
         self.states: list[State] = []
         """All states, in the order of their numbers."""
         self.closed = np.zeros(64, dtype=np.bool_)
-        """Whether nothing is left to evaluate, at the state or below it; with room for more states."""
+        """Whether nothing is left to evaluate at a state or below it; with spare room."""
         self._rows: dict[Hashable, int] = {}
 
     def __len__(self) -> int:
@@ -41,9 +41,9 @@ class Numbered:
 
 
 class Index:
-    """The numbered states, and the score model, which numbers them in the same way.
+    """The numbered states, and the score model, which uses the same numbers.
 
-    Only leaves that were asked for or told are numbered, unless a descent explores the DAG above them
+    Only proposed and evaluated leaves are numbered, unless descents explore the DAG above them
     (:class:`dagsearch.values.explored.Explored`).
     """
 
@@ -57,18 +57,18 @@ class Index:
         self.key = self.space.key
         """What identifies a state."""
         self.reopenings = 0
-        """Number of times that leaves were reopened."""
+        """How often leaves were reopened."""
 
     def find(self, state: State) -> int:
         """The state's number, or −1."""
         return self.table.find(self.key(state))
 
     def node(self, state: State) -> int:
-        """The state's number; it gets one if it has none."""
+        """The state's number; a new one if it has none."""
         return self.nodes([state])[0]
 
     def nodes(self, states: Sequence[State]) -> list[int]:
-        """The states' numbers; they get some where they have none."""
+        """The states' numbers; new ones for states without a number."""
         find, keys = self.table.find, list(map(self.key, states))
         fresh = {key: state for key, state in zip(keys, states, strict=True) if find(key) < 0}
         if fresh:
@@ -76,7 +76,6 @@ class Index:
         return list(map(find, keys))
 
     def _number(self, fresh: Mapping[Hashable, State]) -> None:
-        """Number states by their keys, which are new."""
         # The user's problem and covariance may fail, so they are called before the table grows.
         about = list(map(self._about, fresh.values()))
         self.scores.track(list(fresh.values()))
@@ -85,11 +84,11 @@ class Index:
             self.table.closed[row] = not self.space.allows(state)
 
     def _about(self, state: State) -> tuple[Any, ...]:
-        """What the table keeps of a state besides its key."""
+        """Further arguments of the table's ``add``."""
         return ()
 
     def leaf(self, state: State) -> int:
-        """The number of a leaf, which gets one if it has none; raises if the state is not a leaf."""
+        """The number of a leaf, a new one if it has none; raises if the state is not a leaf."""
         row = self.find(state)
         if row < 0:
             state = self.space.as_leaf(state)
@@ -121,7 +120,7 @@ class Index:
         """The scores or the explored DAG have changed."""
 
     def leave(self, path: Sequence[int]) -> None:
-        """A descent along a path does not count any more: its leaf is not evaluated."""
+        """Uncount a descent whose leaf is not evaluated."""
 
     def score(self, row: int) -> Gaussian:
         """Belief over the g of a numbered state."""
@@ -130,5 +129,5 @@ class Index:
         return Gaussian(float(mean[row]), float(variance[row]))
 
     def replace_scores(self, scores: Scores) -> None:
-        """Use another model of the same states."""
+        """Replace the model by another one of the same states."""
         self.scores = scores

@@ -1,4 +1,4 @@
-"""The belief over g with all that belongs to it: units, noise, hyperparameters, the rewards themselves."""
+"""The belief over g, with units, noise, hyperparameters and rewards."""
 
 import logging
 from collections.abc import Mapping, Sequence
@@ -24,13 +24,13 @@ from dagsearch.space.walks import shape_rng
 
 logger = logging.getLogger(__name__)
 
-# Number of pending leaves by which those that have fantasies change, so that it rarely happens.
+# Fantasies move on by this number of pending leaves at a time, so that they rarely change.
 _BLOCK = 64
-# Number of rewarded leaves at which functions are conditioned anew on some of them only, and on how many.
+# Number of rewarded leaves at which functions are conditioned again on fewer, and that smaller number.
 _MOST_LEAVES, _KEPT = 1000, 750
-# Number of rewards from which hyperparameters are learnt for the first time.
+# Number of rewards at which hyperparameters are first learnt.
 _FIRST = 3
-# Number of rewards by which their scale is judged, and how many times the prior's it may be, or a fraction.
+# Number of rewards after which their scale is checked, and its largest ratio to the prior's.
 _JUDGED, _OTHER_SCALE = 20, 10.0
 
 
@@ -44,24 +44,24 @@ class Posterior:
 
     def __init__(self, index: Index, evidence: Evidence | None, standardize: int, repeats: bool) -> None:
         self._index, self.evidence = index, evidence
-        # At which number of rewards hyperparameters are learnt, and whether they have been before.
+        # Number of rewards at which hyperparameters are learnt next, and whether they ever were.
         self._learns_at, self._has_learnt = _FIRST, False
         check(is_count(standardize), "standardize", "a whole number of at least 0", standardize)
         self._standardize = int(standardize)
-        self._missing = self._standardize  # rewards that are held back until this number more is told
+        self._missing = self._standardize  # rewards are held back until this many more are reported
         self.units = Units()
         """The model's units."""
         self._as_they_are = standardize == 0 and evidence is None
         self.learns_noise = repeats and evidence is not None
-        """Whether the noise is learnt; the best leaf is then the one with the best mean g."""
+        """Whether the noise is learnt; the best leaf then has the largest mean g."""
         self.part = 0
-        """Number of the part of the search whose rewards the model is conditioned on."""
+        """The part of the search on whose rewards the model is conditioned."""
         self._parts: list[list[Episode]] = [[]]
-        # Hyperparameters of other parts, noise included, and when they are learnt again.
+        # Hyperparameters of other parts, noise included, and when they are learnt next.
         self._left: dict[int, tuple[Covariance, float, int]] = {}
         self.log = Log()
-        """Is told the hyperparameters that are found."""
-        # Which of the pending leaves count as observed, and the model in which none does.
+        """Records the hyperparameters."""
+        # The pending leaves that count as observed, and the model without them.
         self._fantasies, self._real = slice(0, 0), index.scores
 
     @property
@@ -71,7 +71,7 @@ class Posterior:
 
     @property
     def told(self) -> list[Episode]:
-        """Every reward of the present part, in the user's units."""
+        """Every reward of the current part, in the user's units."""
         return self._parts[self.part]
 
     @property
@@ -80,9 +80,9 @@ class Posterior:
         return bool(self.told) and self._missing == 0
 
     def enter(self, part: int) -> None:
-        """Condition the model on the rewards of this part alone, with the hyperparameters that it had.
+        """Condition the model on the rewards of this part alone, with the part's last hyperparameters.
 
-        A part without rewards begins as the search did, but with the present hyperparameters.
+        A part without rewards begins like the search, but with the current hyperparameters.
         """
         if part == self.part:
             return
@@ -101,7 +101,7 @@ class Posterior:
         self._index.replace_scores(self._refitted(scores, covariance, noise))
 
     def admit(self, episode: Episode, part: int = 0) -> Sequence[Episode]:
-        """Take a reward of a part; returns what the model may learn from now, in its units."""
+        """Add a reward of a part; returns the rewards to learn from now, in the model's units."""
         self._parts[part].append(episode)
         if part != self.part:
             return []
@@ -112,24 +112,24 @@ class Posterior:
         return self._wait_for(self._missing - 1)
 
     def rebind(self, covariance: Covariance, fresh: int) -> None:
-        """Use a covariance of codes that have grown; its hyperparameters are learnt anew.
+        """Use a covariance of codes that have grown; its hyperparameters are learnt from scratch.
 
-        ``fresh`` is the number of rewards, the last ones, that are still to be learnt.
+        The last ``fresh`` rewards have not been learnt yet.
         """
         scores, known = cast(JointScores, self._index.scores), self.told[: len(self.told) - fresh]
         self._index.replace_scores(self._refitted(scores, covariance, scores.noise, known))
         self._learns_at, self._left = _FIRST, {}
 
     def missed(self) -> Sequence[Episode]:
-        """A reward will not come; returns what :meth:`admit` does. At least two must come."""
+        """Stop waiting for one reward, but not for the first two; returns what :meth:`admit` does."""
         return self._wait_for(max(self._missing - 1, 2 - len(self.told)) if self._missing > 0 else 0)
 
     def settle(self) -> Sequence[Episode]:
-        """Stop holding rewards back; returns those that were held back, in the model's units."""
+        """Release rewards that were held back, in the model's units."""
         return self._wait_for(0)
 
     def _wait_for(self, missing: int) -> Sequence[Episode]:
-        """Hold rewards back until this number more is told; returns those that are released."""
+        """Hold rewards back until this many more are reported; returns those that are released."""
         waited, self._missing = self._missing > 0, missing
         if missing > 0 or not waited or not self.told:
             return []
@@ -137,7 +137,7 @@ class Posterior:
         return [self.units.standardized(episode) for episode in self.told]
 
     def condition(self, episodes: Sequence[Episode]) -> list[CovarianceError]:
-        """Learn from rewards in the model's units; returns an error for each that the scores refuse."""
+        """Learn from rewards in the model's units; returns the errors of those that the scores refuse."""
         if not episodes:
             return []
         assert self._fantasies.stop == 0, "discard fantasies first"
@@ -168,18 +168,17 @@ class Posterior:
     # Pending leaves --------------------------------------------------------------------------------
 
     def fantasise(self, pending: Sequence[State]) -> bool:
-        """Let the model count pending leaves as observed: this lowers variances but does not move means.
+        """Count pending leaves as observed: this lowers variances but does not move means.
 
-        If many leaves are pending, only the last 64 to 127 count, because the cost of an ask after a tell
-        grows with their number. Which ones must depend on nothing but the pending leaves. Returns whether
-        the belief has changed.
+        Only the last 64 to 127 leaves count, because the cost of an ask after a tell grows with their number.
+        They must be a function of the pending leaves alone. Returns whether the belief has changed.
         """
         wanted = slice(max(0, len(pending) // _BLOCK - 1) * _BLOCK, len(pending))
         if self._missing > 0 or not self._index.scores.is_joint or wanted == self._fantasies:
             return False
         self.discard_fantasies()
         rows = self._index.nodes(pending[wanted])
-        # Together: the last digits may depend on it.
+        # All at once: the last digits may depend on it.
         pretended = cast(JointScores, self._index.scores).fantasised(rows)
         self._real, self._fantasies = self._index.scores, wanted
         self._index.scores = pretended
@@ -203,7 +202,7 @@ class Posterior:
         return mean[nodes], variance[nodes]
 
     def predict(self, states: Sequence[State]) -> tuple[FloatArray, FloatArray]:
-        """Mean and variance of g of any states; a leaf that is known has its own rewards, too."""
+        """Mean and variance of g of any states; known leaves use their own rewards."""
         mean, variance = map(np.array, self._index.scores.predict(states))
         nodes = np.array([self._index.find(state) for state in states], dtype=np.int64)
         known = np.flatnonzero(nodes >= 0)
@@ -212,9 +211,9 @@ class Posterior:
         return mean, variance
 
     def of_reward(self, node: int, noise: float | None) -> Gaussian | None:
-        """Belief over a reward of a leaf before it is told, its noise included, in the user's units.
+        """Predicted reward of a leaf, noise included, in the user's units.
 
-        ``None`` if no reward is known yet, or the scores have no joint belief.
+        ``None`` before the first reward, or without a joint belief.
         """
         if not self.informed or not self._index.scores.is_joint:
             return None
@@ -223,7 +222,7 @@ class Posterior:
 
     @property
     def noise(self) -> float:
-        """Noise variance of a reward that is told without its own, in the user's units."""
+        """Noise variance of a reward without its own, in the user's units."""
         return self.units.scale**2 * cast(JointScores, self._index.scores).noise
 
     def in_reward_units(self, belief: Gaussian) -> Gaussian:
@@ -232,12 +231,12 @@ class Posterior:
         return Gaussian(shift + scale * belief.mean, scale**2 * belief.variance)
 
     def _check_scale(self) -> None:
-        """Warn if rewards, which are used as they are, and prior differ in scale."""
+        """Warn if rewards that are not standardised differ from the prior in scale."""
         covariance = self._index.scores.covariance
         if covariance is None or not self._as_they_are:
             return
         rewards, leaves = [episode.reward for episode in self.told], {episode.leaf for episode in self.told}
-        # If it is the same few leaves already, these do not differ much, but from the prior's mean.
+        # Repeats of a few leaves vary little, but may be far from the prior mean.
         spread = float(
             np.std(rewards) if len(leaves) > len(rewards) / 2 else np.sqrt(np.mean(np.square(rewards)))
         )
@@ -256,10 +255,9 @@ class Posterior:
     # Hyperparameters -----------------------------------------------------------------------------------
 
     def learn(self, recorded: Mapping[str, Any] | None = None) -> None:
-        """Replace the scores by those with the hyperparameters of largest evidence, or with recorded ones.
+        """Refit the scores with the hyperparameters of maximal evidence, or with recorded ones.
 
-        Recorded ones say which part has learnt them: another one than the present part uses them once it is
-        entered again.
+        If another part has learnt the recorded ones, they wait until that part is entered again.
         """
         evidence, old = cast(Evidence, self.evidence), cast(JointScores, self._index.scores)
         part = self.part if recorded is None else recorded.get("part", self.part)  # earlier versions: no part
@@ -292,8 +290,8 @@ class Posterior:
     ) -> JointScores:
         """A model of the same rewards, or of others, with another covariance and noise.
 
-        Functions are conditioned on the rewards of so many leaves only: half of these are the best ones, and
-        the others are evenly spaced in the order found.
+        Functions are conditioned on a limited number of leaves: half of them are the best ones, the others
+        evenly spaced in the order of discovery.
         """
         fresh = type(scores)(covariance, noise, scores.prior_mean)
         fresh.track(self._index.states)
@@ -312,12 +310,10 @@ class Posterior:
 
     def _log_posterior(self, scores: JointScores) -> LogPosterior:
         states, covariance = self._index.states, scores.covariance
-        if self.learns_noise:
-            noise = Hyperparameter("noise", scores.noise, 0.1, 1.5)
-        elif covariance.private > 0.0:  # it is as good as noise
-            noise = Hyperparameter("noise", scores.noise, scores.noise, 0.0)
-        else:
-            noise = Hyperparameter("noise", scores.noise, 1e-3, 1.5)
+        median, deviation = (0.1, 1.5) if self.learns_noise else (1e-3, 1.5)
+        if covariance.private > 0.0 and not self.learns_noise:  # private variance acts as noise
+            median, deviation = scores.noise, 0.0
+        noise = Hyperparameter("noise", scores.noise, median, deviation)
         observed = by_leaf(
             lambda nodes: covariance.represent([states[node] for node in nodes]), *self._rewards(self.told)
         )

@@ -7,8 +7,8 @@ symbol      code                shape             meaning
 m, S        weight_mean, _cov   ``(d,), (d, d)``  belief over the weights w, N(0, I) a priori
 p           private             —                 variance of the private offset ε_x
 μ           prior_mean          —                 prior mean of g
-r̄, λ̄        observed, noise     ``(nodes,)``      precision-weighted mean of a leaf's rewards (less μ)
-                                                  and its noise variance, ∞ where there are none
+r̄, λ̄        observed, noise     ``(nodes,)``      precision-weighted mean of a leaf's rewards (minus μ)
+                                                  and its noise variance, ∞ without rewards
 ==========  ==================  ================  ==================================================
 
 All rewards of one leaf share its ε_x, so they act on w as one observation r̄ with variance p + λ̄. A first
@@ -17,12 +17,12 @@ reward adds the precision δ = 1/(p + λ̄) on φ·w; a further one changes λ̄
     δ = 1/(p + λ̄') − 1/(p + λ̄) = λ̄ λ̄' / (λ (p + λ̄)(p + λ̄')) ≥ 0        to the precision, and
     h = r̄'/(p + λ̄') − r̄/(p + λ̄) = δ r̄' + (r̄' − r̄)/(p + λ̄)               to the information vector.
 
-With q = Sφ and s = φᵀq either is the same rank-1 step, exact and without a division by δ:
+With q = Sφ and s = φᵀq both are the same exact rank-1 step, without a division by δ:
 
     m += q (h − δ φ·m)/(1 + δs),    S −= q qᵀ δ/(1 + δs).
 
 Given w, ε_x of an observed leaf is Gaussian with mean κ(r̄ − φ·w), κ = p/(p + λ̄), and variance κλ̄, so g has
-mean (1−κ) φ·m + κ r̄ and variance (1−κ)² φᵀSφ + κλ̄; elsewhere it has φ·m and φᵀSφ + p.
+mean (1−κ) φ·m + κ r̄ and variance (1−κ)² φᵀSφ + κλ̄; other nodes have φ·m and φᵀSφ + p.
 """
 
 import math
@@ -35,7 +35,7 @@ from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.covariances import Overlap
 from dagsearch.covariances.rows import SparseRows
 from dagsearch.posterior.base import JointScores
-from dagsearch.posterior.belief import Step, Weights, advance, downdate, gain_vector, project, project_added
+from dagsearch.posterior.belief import Weights, advance, gain_vector, project, project_added
 from dagsearch.problem import Children, State
 
 
@@ -72,17 +72,16 @@ class WeightScores(JointScores):
         self._starts[new.start + 1 : new.stop + 1] = old + rows.starts[1:]
         self._columns[old:total], self._values[old:total] = rows.columns, rows.values
         self._linear = grown(self._linear, 2, new.stop)
-        self._linear[:, new] = mean, var = project(rows, np.arange(len(states)), self._weights)
+        self._linear[:, new] = mean, var = project(rows, self._weights)
         self._mean[new], self._variance[new] = self.prior_mean + mean, var + self.covariance.private
 
     def _features(self, states: Sequence[State]) -> SparseRows:
-        """Features of states; there are weights for all of them."""
+        """Features of states; adds missing weights."""
         rows = self.covariance.features(states)
         self._grow()
         return rows
 
     def _grow(self) -> None:
-        """Let there be a weight for every feature."""
         old, new = self._dimension, self.covariance.dimension
         if new > old:
             self._weight_mean = grown(self._weight_mean, new)
@@ -93,7 +92,7 @@ class WeightScores(JointScores):
 
     def predict(self, states: Sequence[State]) -> tuple[FloatArray, FloatArray]:
         rows = self._features(states)
-        mean, var = project(rows, np.arange(len(states)), self._weights)
+        mean, var = project(rows, self._weights)
         return self.prior_mean + mean, var + self.covariance.private
 
     def predict_children(self, children: Children, node: int | None = None) -> tuple[FloatArray, FloatArray]:
@@ -112,13 +111,11 @@ class WeightScores(JointScores):
         return np.asarray(dense @ self._weights.cov @ dense.T)
 
     def _row(self, node: int) -> tuple[IntArray, FloatArray]:
-        """Columns and values of a node's features."""
         entries = slice(self._starts[node], self._starts[node + 1])
         return self._columns[entries], self._values[entries]
 
     @property
     def _tracked(self) -> SparseRows:
-        """The features of all nodes."""
         return SparseRows(self._starts[: self._nodes + 1], self._columns, self._values)
 
     def _shared_of(self, nodes: IntArray) -> tuple[FloatArray, FloatArray]:
@@ -133,11 +130,8 @@ class WeightScores(JointScores):
         precision, information = self._merge(node, reward, variance, self.covariance.private)
         q, expected, s = gain_vector(*self._row(node), self._weights)
         gain = 0.0 if fantasy else (information - precision * expected) / (1.0 + precision * s)
-        step = Step(q, gain, math.sqrt(precision / (1.0 + precision * s)))
-        mean, cov = self._weights
-        mean += gain * q
-        downdate(cov, step.shrink * q)
-        advance(self._tracked, step, *self._linear)
+        shrink = math.sqrt(precision / (1.0 + precision * s))
+        advance(self._weights, q, gain, shrink, self._tracked, self._linear)
         self._stale = True
 
     def _fantasise(self, nodes: Sequence[int]) -> None:

@@ -1,4 +1,4 @@
-"""What a proposer sees, and what it returns."""
+"""The interface of proposers."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from dagsearch.values.explored import Explored
 
 @dataclass
 class View:
-    """What is known when a leaf is to be proposed; pending leaves count as observed."""
+    """The state of the search for a proposer; pending leaves count as observed."""
 
     posterior: Posterior
     """The belief over g."""
@@ -26,30 +26,30 @@ class View:
     data: Data
     """The rewards so far."""
     remaining: Remaining
-    """Finds leaves that are left."""
+    """Finds the remaining leaves."""
     incumbent: Callable[[Rewards], Evaluation | None]
-    """The best of some evaluations: by reward, or by mean g where noise is learnt."""
+    """The best of some evaluations: by reward, or by mean g if noise is learnt."""
     explored: Explored
-    """The explored DAG, whose values may be stale; only a search that descends has one."""
+    """The explored DAG, whose values may be stale; only for searches that descend."""
     part: Part
-    """The rewards of the present part of the search."""
+    """The rewards of the current part of the search."""
     initial: bool = False
-    """Whether the leaf is one of the random ones that a search begins with."""
+    """Whether the leaf is one of the initial random ones."""
 
     def __post_init__(self) -> None:
         self.space: Space = self.index.space
         """The problem."""
 
     def good(self) -> Sequence[Evaluation]:
-        """The part's best evaluations of different leaves to which actions are known, its incumbent first."""
+        """The part's best evaluations of distinct leaves with known actions, its incumbent first."""
         return self.part.good(self.incumbent(self.part))
 
 
 class Proposer(Protocol):
     """One way to choose what to evaluate next.
 
-    If it has a true attribute ``requires_joint``, the scores of the search must have a joint belief.
+    If its attribute ``requires_joint`` is true, the scores of the search must have a joint belief.
     """
 
     def propose(self, view: View, rng: np.random.Generator) -> Proposal | None:
-        """A leaf that may be evaluated; ``None`` if it finds none."""
+        """An open leaf; ``None`` if it finds none."""

@@ -1,9 +1,9 @@
-"""Local search of the belief: the leaf of largest expected improvement a few changes away from good ones."""
+"""Local search for the leaf of largest expected improvement, a few changes away from good leaves."""
 
 import math
 from collections.abc import Iterable, Sequence
 from heapq import nlargest
-from itertools import repeat
+from itertools import chain, repeat
 from operator import itemgetter
 from typing import Any, cast
 
@@ -23,23 +23,23 @@ from dagsearch.space.moves import Moves, Points
 
 # Number of good leaves that a climb starts from, and the most changes from a start.
 _STARTS, _DEPTH = 2, 4
-# Number of leaves at a time whose variance is computed: those with the best means.
+# Variances are computed for this number of leaves at a time: those with the best means.
 _CLOSER = 64
-# Most neighbours that are compared in one step; of more, a random part.
+# Most neighbours that are compared in one step; beyond it, a random sample.
 _MOST_NEIGHBOURS = 100
-# Number of leaves that are checked at the end, the best first, before the climb has found nothing.
+# Number of the best leaves that are checked at the end before the climb gives up.
 _MOST_CHECKED = 32
 
 
 class Climb(Configured):
     """Climbs the expected improvement from two good leaves and some others, a few changes from each.
 
-    A change may be at any place, whenever that was decided (:mod:`dagsearch.space.moves`).
+    A change may affect any place, early or late in the path (:mod:`dagsearch.space.moves`).
 
     Parameters
     ----------
     explorers : int
-        Number of evaluated leaves to start from that are chosen at random.
+        Number of random evaluated leaves to start from.
     """
 
     requires_joint = True
@@ -49,7 +49,7 @@ class Climb(Configured):
         self._known = _KnownCodes()
 
     def propose(self, view: View, rng: np.random.Generator) -> Proposal | None:
-        """The open leaf with the largest expected improvement on all paths up."""
+        """The open leaf with the largest expected improvement on all climbs."""
         good, reached = view.good(), view.part.reached
         if not good or view.space.has_players:
             return None
@@ -66,7 +66,7 @@ class Climb(Configured):
     def _climb(
         self, landscape: "_Landscape", starts: Points, rng: np.random.Generator
     ) -> list[tuple[float, Any]]:
-        """All open points that were worth a step, with their ratings; the paths are followed side by side."""
+        """All open points on the climbs, with their ratings; the climbs advance in parallel."""
         reached = list(zip(landscape.rate(starts).tolist(), starts, strict=True))
         met = [one for one, closed in zip(reached, landscape.closed(starts), strict=True) if not closed]
         for _ in range(_DEPTH):
@@ -92,56 +92,55 @@ class _Landscape:
         self.index, self.moves = view.index, moves
         self._scores = scores = cast(JointScores, view.posterior.scores)
         self._posterior = view.posterior
-        self._by_codes = view.space.coding is not None
-        reads = self._by_codes and isinstance(scores, FunctionScores) and scores.covariance.reads_codes
+        self._known = None if view.space.coding is None else known.read(view.index)
+        reads = isinstance(scores, FunctionScores) and scores.covariance.reads_codes
         self._reader = cast(FunctionScores, scores) if reads else None
         all_swaps = view.space.is_of_one_size and view.space.allowed is None
         rates_swaps = reads and isinstance(scores.covariance, SetKernel) and view.posterior.informed
         self._by_swaps = all_swaps and rates_swaps
-        self._known = known.read(view.index) if self._by_codes else None
         # How far above the best score to aim, in the model's units.
         self._target = float(scores.means(good).max()) + view.part.margin
 
     def around(self, points: Sequence[Any], rng: np.random.Generator) -> Sequence[Points]:
-        """Points one change away from each: of many swaps those with the best means, else a random part."""
+        """Points one change away from each: the swaps with the best means, else a random sample."""
         if self._by_swaps and self._reader is not None and self._known is not None:
             closed = list(map(self._known.closed_beside, points))
             return self._reader.best_swaps(np.array(points), _CLOSER, closed)
         return [self.moves.around(point, _MOST_NEIGHBOURS, rng) for point in points]
 
     def rate(self, points: Points) -> FloatArray:
-        """Logarithm of the expected improvement, shape ``(points,)``; −∞ if many others have better means."""
+        """Logarithm of the expected improvement, shape ``(points,)``; −∞ for points with low means."""
         rating = np.full(len(points), -np.inf)
         if len(points) == 0:
             return rating
         if self._reader is not None:
-            most = len(points) if self._by_swaps else _CLOSER  # swaps are those with the best means already
-            # Only where leaves are evaluated again does it matter what they have earned.
+            most = len(points) if self._by_swaps else _CLOSER  # swaps were selected by mean already
+            # Leaves' own rewards matter only if leaves are evaluated again.
             nodes = self._known.nodes(points) if self._known and self._posterior.learns_noise else None
             closer, mean, variance = self._reader.predict_codes(points, most, nodes)
             if self._by_swaps or self._posterior.learns_noise:
-                # A leaf's private variance is no reason to prefer it: no other leaf shares it. Elsewhere the
-                # first 25 evaluations are better with it.
+                # Private variance teaches nothing about other leaves. Elsewhere, the first 25 evaluations are
+                # better with it.
                 variance = np.maximum(variance - self._scores.covariance.private, 0.0)
         else:
             predictor = self._posterior if self._posterior.learns_noise else self._scores
             mean, variance = predictor.predict([self.moves.leaf(point) for point in points])
-            closer = largest(mean, _CLOSER if self._by_codes else len(points))
+            closer = largest(mean, len(points) if self._known is None else _CLOSER)
             mean, variance = mean[closer], variance[closer]
-        # Rounding errors must not distinguish leaves that the model does not distinguish.
+        # Leaves that the model does not distinguish must tie despite rounding errors.
         rating[closer] = log_expected_improvement(mean, variance, self._target).round(9)
         return rating
 
     def rate_open(self, groups: Sequence[Points]) -> list[FloatArray]:
-        """:meth:`rate` of several groups of points at once; −∞ also where a point may not be evaluated."""
-        together = np.concatenate(groups) if self._by_codes else [one for group in groups for one in group]
+        """:meth:`rate` of several groups of points at once; −∞ also for closed points."""
+        together = np.concatenate(groups) if self._known else list(chain.from_iterable(groups))
         rating = self.rate(together)
-        if not self._by_swaps:  # which lead to open leaves only
+        if not self._by_swaps:  # swaps are open leaves
             rating[self.closed(together)] = -np.inf
         return np.split(rating, np.cumsum([len(group) for group in groups[:-1]]))
 
     def closed(self, points: Points) -> BoolArray:
-        """Which points may not be evaluated; by their codes where there are any, so that no leaf is made."""
+        """Which points are closed; found by codes if possible, without making leaves."""
         if self._known is None:
             return np.array(
                 [self.index.is_closed(self.moves.leaf(point)) for point in points], dtype=np.bool_
@@ -159,7 +158,7 @@ class _Landscape:
         return None
 
     def best_leaf(self, met: Iterable[tuple[float, Any]]) -> Proposal | None:
-        """The best leaf among open points with their ratings, if any may be evaluated."""
+        """The best open leaf among points with their ratings, if there is one."""
         for rating, point in nlargest(_MOST_CHECKED, met, key=itemgetter(0)):
             if rating == -math.inf:
                 break
@@ -170,14 +169,14 @@ class _Landscape:
 
 
 class _KnownCodes:
-    """The codes of all numbered leaves, kept from one climb to the next."""
+    """The codes of all numbered leaves, cached between climbs."""
 
     def __init__(self) -> None:
         self._index: Index | None = None
         self._coding: Coding | None = None
 
     def read(self, index: Index) -> "_KnownCodes":
-        """Learn the codes of leaves that are new since the last time."""
+        """Add the codes of new leaves."""
         coding, states = index.space.coding, index.states
         assert coding is not None
         if index is not self._index or coding is not self._coding:  # of another search, or grown
@@ -197,20 +196,19 @@ class _KnownCodes:
         return self
 
     def closed_beside(self, codes: IntArray) -> FloatArray:
-        """Closed leaves one swap away, where all leaves have one size: 1 for every place that is chosen."""
+        """Closed leaves one swap away, if all leaves have one size: 1 at every chosen place."""
         chosen = np.flatnonzero(codes == 1)
         shared = self._chosen[: self._count, chosen].sum(axis=1)
         beside = np.flatnonzero(shared == chosen.size - 1.0)
         return np.asarray(self._chosen[beside[self._is_closed[self._rows[beside]]]])
 
     def nodes(self, points: IntArray) -> IntArray:
-        """Rows of the leaves with these codes, −1 for a leaf that is not known."""
+        """Numbers of the leaves with these codes, −1 for unknown leaves."""
         return np.array(list(map(self._row_of.get, _keys(points), repeat(-1))), dtype=np.int64)
 
 
 def _keys(codes: IntArray) -> list[bytes]:
-    """Every row as bytes."""
-    # Small integers take half of the memory.
+    # Small integers halve the memory.
     rows = np.ascontiguousarray(codes, dtype=np.int32)
     found: list[bytes] = rows.view(f"V{4 * codes.shape[1]}").ravel().tolist()
     return found

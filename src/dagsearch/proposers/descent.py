@@ -11,18 +11,16 @@ from dagsearch._internal.typing import BoolArray, FloatArray
 from dagsearch.errors import DagSearchError, SearchExhausted
 from dagsearch.problem import Action
 from dagsearch.proposers.base import View
-from dagsearch.proposers.expansions import Expansion, Options
+from dagsearch.proposers.expansions import Expansion
 from dagsearch.proposers.policies import Policy
 from dagsearch.proposers.rollouts import Rollout, Uniform
 from dagsearch.results import Proposal
 from dagsearch.values.explored import Explored
 
-# Number of descents in one proposal after which any leaf that is left will do.
+# Number of descents in one proposal after which any remaining leaf will do.
 _PATIENCE = 8
 # Ratings that differ by less than this share are equal: rounding errors must not choose.
 _ROUNDING = 1e-9
-# Instead of an option.
-_ALL_CLOSED, _NOT_A_NUMBER = -1, -2
 
 
 class Descent(Configured):
@@ -33,7 +31,7 @@ class Descent(Configured):
     policy : Policy
         Where the descent goes.
     rollout : Rollout
-        How the path is finished below the explored part; before the first reward, uniformly at random.
+        How the path is completed below the explored part; before the first reward, uniformly at random.
     expansion : Expansion
         How the DAG grows: all children of a node at once, or one by one where there are many.
     """
@@ -45,7 +43,13 @@ class Descent(Configured):
         """The leaf at the end of a descent and its roll-out; raises ``SearchExhausted`` if none is left."""
         explored, descents = view.explored, 0
         while True:
-            path, actions = self._descend(view, rng)
+            if view.initial and not explored.graph.closed[explored.root]:
+                path, actions = [explored.root], list[Action]()
+            else:
+                ahead = getattr(self.expansion, "looks_ahead", False)
+                if ahead and self.expansion.expand(explored, explored.root):
+                    explored.outdated()
+                path, actions = descend(explored.current(), self.policy, self.expansion, rng)
             self.expansion.expand(explored, path[-1])
             end, descents, state = None, descents + 1, explored.graph.states[path[-1]]
             if view.posterior.informed:
@@ -59,18 +63,8 @@ class Descent(Configured):
             if end is not None:
                 return explored.visited(path, actions, end)
             explored.deadline.check()
-            view.initial = False  # another roll-out from the root would not tell more
+            view.initial = False  # another roll-out from the root would add nothing
             explored.outdated()  # the DAG has changed without a reward
-
-    def _descend(self, view: View, rng: np.random.Generator) -> tuple[list[int], list[Action]]:
-        explored = view.explored
-        if view.initial and not explored.graph.closed[explored.root]:
-            return [explored.root], []
-        if getattr(self.expansion, "looks_ahead", False) and self.expansion.expand(explored, explored.root):
-            explored.outdated()
-        if explored.current().graph.closed[explored.root]:  # before any random number is drawn
-            raise SearchExhausted("every leaf has been evaluated or asked for")
-        return descend(explored, self.policy, self.expansion, rng)
 
 
 def descend(
@@ -91,8 +85,11 @@ def descend(
         options = expansion.options(explored, path[-1])
         if options is None:
             return path, actions
-        option = _choose(policy, options, rng)
-        if option is None:
+        option = _best_open(policy.rate(options), closed := options.closed, rng.random())
+        if option < 0 and not closed.all():
+            state = explored.graph.states[path[-1]]
+            raise DagSearchError(f"{policy!r} rates an option at {state!r} as not a number")
+        if option < 0:
             explored.graph.closed[path[-1]] = True
             continue
         child, new = options.enter(option)
@@ -103,7 +100,7 @@ def descend(
 
 
 def follow(explored: Explored, expansion: Expansion, actions: Sequence[Action]) -> list[int]:
-    """Add the nodes along ``actions`` from the root to the DAG; returns them, with the root."""
+    """Add the nodes along ``actions`` to the DAG; returns them, from the root on."""
     path = [explored.root]
     for action in actions:
         expansion.expand(explored, path[-1])
@@ -114,25 +111,16 @@ def follow(explored: Explored, expansion: Expansion, actions: Sequence[Action]) 
     return path
 
 
-def _choose(policy: Policy, options: Options, rng: np.random.Generator) -> int | None:
-    """The open option that the policy rates best, a random one of those tied; ``None`` if all are closed."""
-    option = _best_open(policy.rate(options), options.closed, rng.random())
-    if option == _NOT_A_NUMBER:
-        state = options.explored.graph.states[options.node]
-        raise DagSearchError(f"{policy!r} rates an option at {state!r} as not a number")
-    return None if option == _ALL_CLOSED else option
-
-
 @compiled
 def _best_open(ratings: FloatArray, closed: BoolArray, drawn: float) -> int:
-    """An open option with the best rating; ``drawn``, uniform between 0 and 1, picks one of those tied."""
-    tied, ties, top, result = np.empty(ratings.size, np.int64), 0, -math.inf, _ALL_CLOSED
+    """An open option with the best rating, or −1; ``drawn``, between 0 and 1, breaks ties."""
+    tied, ties, top = np.empty(ratings.size, np.int64), 0, -math.inf
     for option in range(ratings.size):
         if not closed[option]:
-            top, result = max(top, ratings[option]), _NOT_A_NUMBER
+            top = max(top, ratings[option])
     enough = top - _ROUNDING * abs(top) if math.isfinite(top) else top
     for option in range(ratings.size):
         if ratings[option] >= enough and not closed[option]:
             tied[ties] = option
             ties += 1
-    return tied[int(drawn * ties)] if ties > 0 else result
+    return tied[int(drawn * ties)] if ties > 0 else -1

@@ -1,5 +1,6 @@
 """The children that a descent sees at a node, and how the DAG grows."""
 
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -15,7 +16,7 @@ _MANY_CHILDREN = 40
 
 
 class Options:
-    """A node's children as the player who decides there sees them, one entry per action that may be taken.
+    """A node's children from the point of view of the player who decides, one entry per action.
 
     At MIN's turn values are negated, so that the largest one is best at either turn.
     """
@@ -35,11 +36,10 @@ class Options:
         """+1 where MAX decides, −1 where MIN does."""
         self.visits = int(graph.visits[node]) + 1
         """Number of descents through the node, including the current one."""
-        self._known: tuple[FloatArray, FloatArray] | None = None
 
     @property
     def nodes(self) -> IntArray:
-        """As :attr:`children`, and also the nodes that only other parents lead to so far."""
+        """Like :attr:`children`, but with nodes that only other parents have reached so far."""
         nodes, states = self.children.copy(), self.made.states
         for option in (nodes < 0).nonzero()[0]:
             nodes[option] = self.explored.find(states[self.actions[option]])
@@ -48,21 +48,17 @@ class Options:
     @property
     def mean(self) -> FloatArray:
         """Mean of each option's v, or of g + Δ for an option outside the DAG; negated at MIN's turn."""
-        mean = self._values()[0]
+        mean = self._values[0]
         return mean if self.sign > 0 else -mean
 
     @property
     def variance(self) -> FloatArray:
         """Variance of each option's v, or of g + Δ for an option outside the DAG."""
-        return self._values()[1]
+        return self._values[1]
 
+    @cached_property
     def _values(self) -> tuple[FloatArray, FloatArray]:
-        """Means and variances, as MAX sees them."""
-        if self._known is None:  # a cached property would take a lock
-            self._known = self._computed()
-        return self._known
-
-    def _computed(self) -> tuple[FloatArray, FloatArray]:
+        """Means and variances from the point of view of MAX."""
         graph, children = self.explored.graph, self.children
         known = (children >= 0).nonzero()[0]
         if known.size == children.size:
@@ -84,12 +80,12 @@ class Options:
 
     @property
     def terminal(self) -> BoolArray:
-        """Which options are known to be leaves."""
+        """Which options are leaves."""
         return self.explored.graph.terminal[self.children]
 
     @property
     def closed(self) -> BoolArray:
-        """Which options have nothing left to evaluate below them."""
+        """Which options have nothing left to evaluate."""
         return self.explored.graph.closed[self.children]
 
     def action(self, option: int) -> Action:
@@ -139,8 +135,8 @@ class AllChildren(Configured, Expansion):
 class OneChild(Configured, Expansion):
     """Children enter the DAG one at a time, for problems with many children per node.
 
-    The descent compares all children, those outside the DAG by their own g + Δ, and adds the one it picks.
-    In the back-up, one summary variable represents the missing children.
+    The descent compares all children, those outside the DAG by g + Δ, and adds the one it picks. In the
+    back-up, one summary variable represents the missing children.
     """
 
     def options(self, explored: Explored, node: int) -> Options | None:
@@ -157,16 +153,16 @@ class OneChild(Configured, Expansion):
 
 
 class ChildAndLeaves(OneChild):
-    """As :class:`OneChild`, and children that are leaves enter the DAG at once, where their rewards are free.
+    """Like :class:`OneChild`, but leaves enter the DAG at once; for problems whose rewards are free.
 
-    In a game, a move that wins at once is then known before it is tried.
+    In a game, immediate wins are then known before they are tried.
     """
 
     looks_ahead = True
     """Whether the root is expanded before the first descent."""
 
     def expand(self, explored: Explored, node: int) -> bool:
-        """Add the children that are leaves, before any other; returns whether there were any."""
+        """Add the children that are leaves first; returns whether there were any."""
         graph, problem = explored.graph, explored.problem
         if graph.terminal[node] or graph.count[node] > 0:
             return False
@@ -177,6 +173,6 @@ class ChildAndLeaves(OneChild):
 
 
 def default_expansion(space: Space) -> Expansion:
-    """One child at a time if nodes have many children, otherwise all at once."""
+    """One child at a time if nodes have many children, else all at once."""
     many = max((round(level.branching) for level in space.levels), default=1) > _MANY_CHILDREN
     return OneChild() if many else AllChildren()

@@ -7,7 +7,7 @@ from dagsearch.proposers.base import View
 from dagsearch.proposers.rollouts import Uniform
 from dagsearch.results import Evaluation, Proposal
 
-# Number of leaves that are tried around one leaf.
+# Number of neighbours to try around one leaf.
 _TRIES = 100
 
 
@@ -15,9 +15,8 @@ class Nearby(Configured):
     """Proposes a random open leaf a few changes away from a good leaf: mostly one, sometimes many.
 
     The number k of changes has probability proportional to k^(−3/2), a heavy tail (Doerr et al., "Fast
-    genetic algorithms", 2017), so that plateaus and local optima do not hold it. It starts from the best leaf
-    half of the time, from the next one half of the remaining times, and so on: a leaf whose neighbours are
-    all worse must not stop it.
+    genetic algorithms", 2017), which escapes plateaus and local optima. It starts from the best leaf with
+    probability 1/2, from the next one with 1/4, and so on, so as not to be stuck at a local optimum.
     """
 
     def propose(self, view: View, rng: np.random.Generator) -> Proposal | None:
@@ -36,7 +35,7 @@ class Nearby(Configured):
         moves = view.space.moves
         point = moves.points([(evaluation.leaf, evaluation.actions or ())])[0]
         chances = np.arange(1, max(len(evaluation.actions or ()) // 2, 1) + 1) ** -1.5
-        for _ in range(int(rng.choice(chances.size, p=chances / chances.sum()))):  # besides the last change
+        for _ in range(int(rng.choice(chances.size, p=chances / chances.sum()))):  # before the last change
             changed = moves.around(point, 1, rng)
             point = point if len(changed) == 0 else changed[0]
         around = moves.around(point, _TRIES, rng)
@@ -52,6 +51,6 @@ class Random(Configured):
     """Proposes a leaf at the end of uniformly random decisions."""
 
     def propose(self, view: View, rng: np.random.Generator) -> Proposal | None:
-        """A random leaf; if several in a row are closed, any that is left, or ``None`` if there is none."""
+        """A random leaf; any open one if several in a row are closed; ``None`` if none is left."""
         found = Uniform().finish(view.index, view.space.problem.root(), rng) or view.remaining.anywhere()
         return None if found is None else Proposal(found[0], tuple(found[1]))

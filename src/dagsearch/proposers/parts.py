@@ -1,10 +1,9 @@
-"""Which part of the search goes on. Every part begins anew, and has a model of its own rewards alone.
+"""Which part of the search continues. Each part starts afresh and models its own rewards alone.
 
 A new part becomes the best of k + 1 with probability 1 / (k + 1), and takes as long as the best one with
-about this probability only. The best part goes on as long as its forecast promises a better reward with a
-larger probability within as many evaluations. Another part is left by the median stopping rule of Golovin
-et al. ("Google Vizier", 2017): after 400, 800, 1,600, … evaluations, where it is behind the median of the
-others after as many.
+about this probability only. The best part continues while its forecast promises a better reward with a larger
+probability within as many evaluations. Other parts follow the median stopping rule of Golovin et al. ("Google
+Vizier", 2017): they stop at 400, 800, 1,600, … evaluations if they are behind the median at the same age.
 """
 
 from collections.abc import Sequence
@@ -13,13 +12,13 @@ from statistics import median
 from dagsearch.data import Part
 from dagsearch.forecasts import forecast, progress_of
 
-# Number of evaluations below which no part is left: its model is still learning. With 200, six of 23 runs on
+# Smallest age at which a part may stop, because its model is still learning. With 200, six of 23 runs on
 # problems of `benchmark long` were behind after 500 evaluations and one ahead; after 1,000 they were level.
 _SHORTEST = 400
 
 
 def next_part(parts: Sequence[Part], present: int) -> int:
-    """The number of the part that the next evaluation belongs to; that of a part without rewards is new."""
+    """The part of the next evaluation; the number of a part without rewards if a new one begins."""
     reached = {number: part.best.reward for number, part in enumerate(parts) if part.best is not None}
     if present not in reached:
         return present
@@ -32,7 +31,7 @@ def next_part(parts: Sequence[Part], present: int) -> int:
 
 
 def _is_behind(number: int, best: int, parts: Sequence[Part]) -> bool:
-    """Whether a part was behind the median of others when it was compared with those as old, and the best."""
+    """Whether a part was, at its last milestone, behind the median of the best part and others as old."""
     own = [[one.reward for one in part.own] for part in parts]
     if len(own[number]) < _SHORTEST:
         return False
@@ -42,9 +41,9 @@ def _is_behind(number: int, best: int, parts: Sequence[Part]) -> bool:
 
 
 def promise(part: Part, share: int) -> float:
-    """Probability that a ``share`` of its number of evaluations brings a part a better reward.
+    """Probability of a better reward of a part within its number of evaluations divided by ``share``.
 
-    1 while the part is too short to say.
+    1 for a part that is too short to judge.
     """
     own = part.own
     if len(own) < _SHORTEST:

@@ -14,15 +14,14 @@ from dagsearch.proposers.expansions import Options
 class Policy(Protocol):
     """Rates the options at a node; the descent takes the best, ties broken at random.
 
-    Options show every value as the player who decides sees it, so that a rule knows nothing of MIN: the
-    largest number is best at either turn.
+    Options show values from the point of view of the player who decides: the largest is best at either turn.
     """
 
     def rate(self, options: Options) -> FloatArray:
-        """One number per option: how urgent it is to try."""
+        """The priority of every option."""
 
     def value(self, options: Options) -> FloatArray:
-        """One number per option: how good it is believed to be."""
+        """The estimated value of every option."""
         return options.mean
 
 

@@ -1,4 +1,4 @@
-"""Who proposes next: the order of the proposers, and how turns move to those that earn them."""
+"""The order in which proposers take turns."""
 
 from collections.abc import Iterator, Sequence
 from copy import copy
@@ -14,9 +14,8 @@ from dagsearch.proposers.nearby import Random
 class Portfolio:
     """Proposers that take turns, after some random leaves.
 
-    Where the improvements that the model predicts do not come, up to half of the turns need no model: local
-    search and random leaves have equal shares of these. If the proposer whose turn it is finds nothing, the
-    others are asked, and last a random leaf is taken.
+    If improvements fall short of the model's predictions, up to half of the turns go in equal shares to local
+    search and random leaves. If a proposer finds nothing, the others are asked, and finally a random leaf.
 
     Parameters
     ----------
@@ -25,8 +24,8 @@ class Portfolio:
     local : Proposer or None
         Local search.
     initial : int
-        Number of random leaves to begin with; a descent begins with roll-outs from the root instead. A
-        reward that was given as known takes the place of a random leaf.
+        Number of initial random leaves, less the number of known rewards; a descent begins with roll-outs
+        from the root instead.
     """
 
     def __init__(
@@ -41,7 +40,7 @@ class Portfolio:
 
     @classmethod
     def of(cls, proposers: "Proposer | Sequence[Proposer] | Portfolio", initial: int) -> "Portfolio":
-        """The portfolio of these proposers, which take turns, with its first turn to come."""
+        """The portfolio of these proposers, before its first turn."""
         if isinstance(proposers, Portfolio):  # of any subclass; it may have been given to another search, too
             fresh = copy(proposers)
             fresh.state = 0, proposers.initial
@@ -50,11 +49,11 @@ class Portfolio:
 
     @property
     def parts(self) -> list[object]:
-        """Everything that may require something of the scores."""
+        """Everything that may require a joint belief."""
         return [*self.proposers, self.local, self.descent and self.descent.rollout]
 
     def turn(self, view: View, rng: np.random.Generator) -> Iterator[Proposer]:
-        """The proposers in the order in which they are to be asked now."""
+        """The proposers in the order in which to ask them now."""
         view.initial = self._initial > view.part.known
         if view.initial:
             self._initial -= 1
@@ -66,19 +65,19 @@ class Portfolio:
             yield Random() if drawn < 0.25 - ratio / 2.0 else self.local
         first, self._turn = self._turn, (self._turn + 1) % len(self.proposers)
         yield self.proposers[first]
-        if self.descent is None or len(self.proposers) > 1:  # a descent finds every leaf that is left
+        if self.descent is None or len(self.proposers) > 1:  # a descent finds every remaining leaf
             others = dict.fromkeys(one for one in self.proposers if one is not self.proposers[first])
             yield from others
             yield from (self.local,) if self.local is not None else ()
             yield Random()
 
     def begin(self, part: Part) -> None:
-        """A part of the search begins or is taken up again; a new one begins with random leaves, too."""
+        """Start or resume a part of the search; a new one begins with random leaves."""
         self._initial = self.initial if len(part) == 0 else 0
 
     @property
     def state(self) -> tuple[int, int]:
-        """Index of the next turn, and number of random leaves left."""
+        """Index of the next turn, and remaining number of random leaves."""
         return self._turn, self._initial
 
     @state.setter

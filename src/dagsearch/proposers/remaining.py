@@ -1,9 +1,8 @@
-"""Which leaves are left: an exact answer, for where roll-outs find only closed leaves.
+"""Exact search for the remaining leaves, if roll-outs find only closed ones.
 
-A descent that ends above closed leaves adds a node and tries again. Where few leaves are left below many
-states, as in the subsets of all features but one, that would walk through all of these states. Here they are
-not added to the DAG: all leaves are listed by the problem's coding if they are few, or found by depth-first
-search.
+Descents would add every state above closed leaves to the DAG, even if few leaves remain below many states, as
+in subsets of all features but one. Here leaves are listed by the problem's coding if they are few, else found
+by depth-first search, without adding to the DAG.
 """
 
 from collections.abc import Hashable
@@ -14,17 +13,17 @@ from dagsearch.posterior.index import Index
 from dagsearch.problem import Action, State
 from dagsearch.space.walks import Walk
 
-# Number of states between two looks at the clock.
+# Number of states between two checks of the deadline.
 _POLLED = 256
 
 
 class Remaining:
-    """Finds leaves that are left: that ``index``, which may be an explored DAG, does not have as closed."""
+    """Finds leaves that are not closed in ``index``, which may be an explored DAG."""
 
     def __init__(self, index: Index) -> None:
         self._index = index
-        # Keys of states without a leaf left. They only save time: no answer depends on what is in here, so
-        # that a resumed search, which begins without any, decides as the recorded one did.
+        # Keys of states without open leaves. They only save time: a resumed search begins without them and
+        # makes the same decisions.
         self._finished: set[Hashable] = set()
         self._reopenings = 0
 
@@ -47,15 +46,14 @@ class Remaining:
 
     @cached_property
     def _listed(self) -> list[State] | None:
-        """All leaves; ``None`` if they are many, or if the problem does not say what they are."""
+        """All leaves; ``None`` if they are many or not declared by the problem."""
         space = self._index.space
         declared = space.by_run is None and getattr(space.problem, "coding", None) is not None
-        coding = space.coding if declared else None  # what was only found may not be all, or too much
+        coding = space.coding if declared else None  # an inferred coding may be wrong
         rows = space.few_codes
         return None if coding is None or rows is None else list(map(coding.leaf_of, rows))
 
     def _first_open(self, start: State) -> Walk | None:
-        """The first open leaf below a state, depth first."""
         problem, table, key_of = self._index.problem, self._index.table, self._index.key
         finished = self._finished
         if len(problem.actions(start)) == 0:

@@ -11,15 +11,15 @@ from dagsearch.problem import Action, Children, State
 from dagsearch.space.walks import Walk
 from dagsearch.values.explored import Explored
 
-# Number of random walks in search of an open leaf.
+# Number of random walks to find an open leaf.
 _WALKS = 8
 
 
 class Rollout(Protocol):
-    """Completes a path; may require a joint belief, as a :class:`dagsearch.proposers.base.Proposer` may."""
+    """Completes a path; may require a joint belief, like :class:`dagsearch.proposers.base.Proposer`."""
 
     def finish(self, explored: Explored, state: State, rng: np.random.Generator) -> Walk | None:
-        """A leaf below ``state`` and the actions that lead there; ``None`` if all found leaves are closed."""
+        """A leaf below ``state`` and the actions to it; ``None`` if all leaves found are closed."""
 
 
 class Uniform(Configured, Rollout):
@@ -37,21 +37,20 @@ class Uniform(Configured, Rollout):
 class RandomGame(Configured, Rollout):
     """Plays uniformly at random to the end, once.
 
-    Unlike :class:`Uniform`, it does not look for a leaf that has not been seen: the value of a position is
-    the mean over random games, so repeated games count, too.
+    Unlike :class:`Uniform`, it may repeat a leaf: the value of a position is the mean over random games,
+    which includes repeated ones.
     """
 
     def finish(self, explored: Explored, state: State, rng: np.random.Generator) -> Walk:
-        """The final position and the moves that lead there."""
+        """The final position and the moves to it."""
         return explored.space.walk(state, rng)
 
 
 class Greedy(Configured, Rollout):
-    """Picks child by child the best confidence bound of g: ``μ + β σ``, at MIN nodes ``μ − β σ``.
+    """Takes the child with the best confidence bound of g: ``μ + β σ``, at MIN nodes ``μ − β σ``.
 
     If g of a partial decision is the reward that random play earns, as under
-    :class:`dagsearch.covariances.SetKernel`, this completes a path as forward selection would, but without
-    evaluating anything.
+    :class:`dagsearch.covariances.SetKernel`, this acts like forward selection without evaluations.
 
     Parameters
     ----------
@@ -65,7 +64,7 @@ class Greedy(Configured, Rollout):
         self.beta = checked_constant("beta", beta)
 
     def finish(self, explored: Explored, state: State, rng: np.random.Generator) -> Walk | None:
-        """The leaf at the end of the path of the best children that are open; ``None`` where none is."""
+        """The leaf at the end of the path of the best open children; ``None`` if there is none."""
         problem, taken = explored.problem, list[Action]()
         while len(actions := problem.actions(state)) > 0:
             explored.deadline.check()
