@@ -88,10 +88,13 @@ class Views(Covariance):
 
     # Rows are codes ----------------------------------------------------------------------------------
 
-    def represent(self, states: Sequence[State]) -> Rows:
+    def _bound(self) -> Coding:
         if self._coding is None:
             raise CovarianceError("Views must know the problem first: call Views().bind(problem)")
-        return self.from_codes(self._coding.codes(states))
+        return self._coding
+
+    def represent(self, states: Sequence[State]) -> Rows:
+        return self.from_codes(self._bound().codes(states))
 
     def from_codes(self, codes: IntArray) -> Rows:
         # Other types and layouts would trigger a new compilation.
@@ -124,6 +127,7 @@ class Views(Covariance):
 
     @property
     def hyperparameters(self) -> tuple[Hyperparameter, ...]:
+        self._bound()
         own = self._values.tolist(), self._medians.tolist()
         return tuple(map(Hyperparameter, self._names, *own, self._deviations))
 
@@ -144,6 +148,7 @@ class Views(Covariance):
 
     def __rmul__(self, factor: float) -> "Covariance":
         """Scale the variances themselves, so that the factor needs no hyperparameter."""
+        self._bound()
         factor, count = checked_positive("the factor of a covariance", factor), len(self._squares)
         scales = np.ones(len(self._values))
         scales[:count], scales[2 * count : 2 * count + 2] = factor, factor
