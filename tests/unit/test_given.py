@@ -221,7 +221,7 @@ def test_bad_input_is_named_in_one_line_before_a_run_begins(name, tmp_path):
         (PROBLEMS["choices"][0], {"a": 77, "b": 1}, r"start\[0\]: .* 77 cannot be chosen"),
         (PROBLEMS["orders"][0], ["x", "y"], r"start\[0\]: .* is not an order"),
         (Places(), 7, r"start\[0\]: 7 is not a leaf of the problem \(TypeError"),
-        (Places(), (10, 0, 0), r"the path to \(10, 0, 0\) .* path_to\(leaf\), or pass Proposal\(leaf, act"),
+        (Places(), (10, 0, 0), r"the path to \(10, 0, 0\) .* on Places, or pass Proposal\(leaf, act"),
     ],
 )
 def test_an_unknown_leaf_is_named(problem, leaf, message):

@@ -9,12 +9,14 @@ from scipy.stats import rankdata
 from dagsearch._internal.typing import BoolArray, FloatArray
 from dagsearch.report.importance import Importance, importances
 from dagsearch.selection.arguments import MOST_CANDIDATES, Features
-from dagsearch.selection.estimate import best_of, simpler_than
+from dagsearch.selection.estimate import Columns, best_of, simpler_than, standard_error
 from dagsearch.selection.run import SelectionRun
 from dagsearch.selection.scoring import Scored
 
 # Numbers of best subsets whose neighbours are predicted, of neighbours of each, and of subsets far away.
 _BEST, _NEIGHBOURS, _FAR = 15, 300, 4000
+# Largest number of features that are left out, one at a time, to see whether they are essential.
+_LEFT_OUT = 10
 
 
 def findings_of(run: SelectionRun, features: Features) -> dict[str, Any]:
@@ -50,6 +52,19 @@ def findings_of(run: SelectionRun, features: Features) -> dict[str, Any]:
         "notes_": notes,
         "history_": history(list(run.scored.values()), features),
     }
+
+
+def one_left_out(run: SelectionRun) -> list[Columns]:
+    """The chosen subset without each of the features, at most ten, whose importance says that they matter."""
+    chosen, found = best_of(run.successes()), feature_importances(run)
+    error = standard_error(chosen.scores)
+    matter = [
+        one
+        for one in run.problem.choices.values()
+        if one[0] in chosen.columns and found[one[0], 0] > error and found[one[0], 1] > 0.0
+    ]
+    first = sorted(matter, key=lambda one: -found[one[0], 0])[:_LEFT_OUT]
+    return [left for one in first if (left := tuple(sorted(set(chosen.columns).difference(one))))]
 
 
 def feature_importances(run: SelectionRun) -> FloatArray:

@@ -105,7 +105,8 @@ class SelectionReport:
                 "expected_score": selector.expected_score_,
                 "score_interval": selector.score_interval_,
                 "optimism": selector.optimism_,
-                "extra_fits": 0 if run.repeated is None else run.repeated.fits,
+                "extra_fits": (0 if run.repeated is None else run.repeated.fits)
+                + len(run.without) * run.folds,
                 "baseline": selector.baseline_score_,
                 "bounds": [_known(end) for end in run.bounds],
                 "simpler": simpler and {**simpler, "features": list(map(str, simpler["features"]))},
@@ -171,6 +172,15 @@ def _features(
     scored_in = Counter(column for one in run.scored.values() for column in one.columns)
     error = standard_error(chosen.scores)
     worth, ends = selector.importances_, selector.importance_intervals_
+    scores = {one.columns: one.mean for one in run.successes()} | run.without
+
+    def falls(column: int, error: float) -> bool:
+        """Whether the score of the chosen subset falls by more than this without a feature."""
+        choice = next((one for one in run.problem.choices.values() if column in one), [column])
+        left = tuple(sorted(set(chosen.columns).difference(choice)))
+        score = scores.get(left) if left else run.baseline
+        return score is not None and chosen.mean - score > error
+
     return [
         {
             "name": names[column],
@@ -179,7 +189,7 @@ def _features(
             "low": _known(ends[column, 0]),
             "high": _known(ends[column, 1]),
             "inclusion": float(selector.inclusion_probability_[column]),
-            "essential": bool(worth[column] > error and ends[column, 0] > 0.0),
+            "essential": bool(worth[column] > error and ends[column, 0] > 0.0 and falls(column, error)),
             "evaluated_in": scored_in[column],
         }
         for column in np.argsort(selector.ranking_).tolist()

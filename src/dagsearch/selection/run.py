@@ -6,6 +6,7 @@ from contextlib import closing
 from typing import Any, cast
 
 import numpy as np
+from joblib import Parallel, delayed
 
 from dagsearch.errors import StorageError
 from dagsearch.problems.subsets import Subset
@@ -15,13 +16,14 @@ from dagsearch.search import Search
 from dagsearch.selection.batches import BatchRun
 from dagsearch.selection.columns import ColumnSubsets
 from dagsearch.selection.estimate import (
+    Columns,
     Repeated,
     Suggest,
     optimism_of_choice,
     optimism_of_ranking,
     score_deviation,
 )
-from dagsearch.selection.scoring import Scored, SubsetScorer, fold_noise, score_interval
+from dagsearch.selection.scoring import Scored, SubsetScorer, fold_noise, score_interval, undivided
 from dagsearch.storage.database import Event
 from dagsearch.storage.events import note_to_json
 from dagsearch.storage.log import RunLog, at_work
@@ -48,6 +50,8 @@ class SelectionRun(BatchRun[Scored]):
         """Why the run ended."""
         self.repeated: Repeated | None = None
         """The result of repeating the ranking inside the folds, if any."""
+        self.without: dict[Columns, float] = {}
+        """Scores of subsets that lack one feature of the chosen one, where the search has none."""
         self._repeated: dict[int, Repeated] = {}  # the same of earlier calls, by the number of first subsets
         self._score: Callable[[Sequence[Sequence[int]]], list[Scored]] | None = None
         self._began_here = True  # whether the stored run begins in this process
@@ -72,6 +76,9 @@ class SelectionRun(BatchRun[Scored]):
         if "repeated" in event.note:
             first, *found = event.note["repeated"]
             self._repeated[first] = Repeated(*found)
+        if "without" in event.note:
+            columns, score = event.note["without"]
+            self.without[tuple(columns)] = float(score)  # NaN is text in JSON
 
     def to_note(self, found: Scored) -> dict[str, Any]:
         scores = None if found.failure else found.scores.tolist()
@@ -118,6 +125,14 @@ class SelectionRun(BatchRun[Scored]):
             self.repeated = optimism_of_ranking(score, suggest, scores, n_jobs)
             if self.repeated is not None:
                 self.search.note({"repeated": [first, *self.repeated]})
+
+    def leave_out(self, score: SubsetScorer, subsets: Iterable[Columns], n_jobs: int | None) -> None:
+        """Score subsets that lack one feature of the chosen one, unless the run has their scores."""
+        known = {one.columns for one in self.scored.values()} | self.without.keys()
+        new = [one for one in subsets if one not in known]
+        for found in Parallel(n_jobs=n_jobs)(delayed(undivided)(score, one) for one in new):
+            self.without[found.columns] = found.mean
+            self.search.note({"without": [found.columns, found.mean]})
 
     def judged(self, found: Scored) -> tuple[float, float | None]:
         noise = float(fold_noise(np.array([*(one.scores for one in self.successes()), found.scores]))[-1])

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from dagsearch.methods import default_initial
 from dagsearch.search import Search
 from dagsearch.selection.arguments import Features, Plan, checked_scorer, plan_of
-from dagsearch.selection.findings import findings_of
+from dagsearch.selection.findings import findings_of, one_left_out
 from dagsearch.selection.report import SelectionReport
 from dagsearch.selection.run import SelectionRun
 from dagsearch.selection.scoring import Scored, undivided
@@ -204,6 +204,8 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
 
                 run.select(score, plan.first, plan.budget, bool(self.verbose))
             run.repeat_ranking(plan.score, plan.suggest, len(plan.first), self.n_jobs)
+            if run.successes():
+                run.leave_out(plan.score, one_left_out(run), self.n_jobs)
         except BaseException:  # Ctrl-C
             run.stopped = "interrupted"
             if run.successes():
