@@ -213,11 +213,7 @@ def check_scorer_name(argument: str, name: str) -> None:
 
 
 def routed_metadata(selector: Any, scorer: Any, params: Mapping[str, Any]) -> Bunch:
-    """The metadata for the estimator, the splitter and the scorer.
-
-    Without metadata routing, the last step of a pipeline gets weights, and so does the scorer if it accepts
-    them, as in scikit-learn's searches.
-    """
+    """The metadata for the estimator, the splitter and the scorer, as in scikit-learn's searches."""
     if get_config()["enable_metadata_routing"]:
         return process_routing(selector, "fit", **params)
     unknown = sorted(set(params) - {"sample_weight", "groups"})

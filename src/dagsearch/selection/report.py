@@ -172,15 +172,12 @@ def _features(
     scored_in = Counter(column for one in run.scored.values() for column in one.columns)
     error = standard_error(chosen.scores)
     worth, ends = selector.importances_, selector.importance_intervals_
-    scores = {one.columns: one.mean for one in run.successes()} | run.without
-
-    def falls(column: int, error: float) -> bool:
-        """Whether the score of the chosen subset falls by more than this without a feature."""
-        choice = next((one for one in run.problem.choices.values() if column in one), [column])
-        left = tuple(sorted(set(chosen.columns).difference(choice)))
-        score = scores.get(left) if left else run.baseline
-        return score is not None and chosen.mean - score > error
-
+    scores = {one.columns: one.mean for one in run.successes()} | run.without | {(): run.baseline}
+    falls = set[int]()  # features without which the chosen subset scores worse
+    for columns in run.problem.choices.values():
+        score = scores.get(tuple(sorted(set(chosen.columns).difference(columns))))
+        if score is not None and chosen.mean - score > error:
+            falls.update(columns)
     return [
         {
             "name": names[column],
@@ -189,7 +186,7 @@ def _features(
             "low": _known(ends[column, 0]),
             "high": _known(ends[column, 1]),
             "inclusion": float(selector.inclusion_probability_[column]),
-            "essential": bool(worth[column] > error and ends[column, 0] > 0.0 and falls(column, error)),
+            "essential": bool(worth[column] > error and ends[column, 0] > 0.0 and column in falls),
             "evaluated_in": scored_in[column],
         }
         for column in np.argsort(selector.ranking_).tolist()

@@ -26,10 +26,7 @@ _ID_NAME = re.compile(
 
 
 def suspicion(column: "pandas.Series") -> str | None:
-    """Why a column of all rows is a doubtful feature; ``None`` if it is a good one.
-
-    Numbers may be identifiers. Mostly distinct texts may be identifiers, dates or free text.
-    """
+    """Why a column of all rows is a doubtful feature; ``None`` if it is a good one."""
     values = column.dropna()
     if len(values) < _MIN_ROWS:
         return None
