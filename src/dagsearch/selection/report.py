@@ -173,11 +173,11 @@ def _features(
     error = standard_error(chosen.scores)
     worth, ends = selector.importances_, selector.importance_intervals_
     scores = {one.columns: one.mean for one in run.successes()} | run.without | {(): run.baseline}
-    falls = set[int]()  # features without which the chosen subset scores worse
+    stays = set[int]()  # features without which the chosen subset scores about the same
     for columns in run.problem.choices.values():
         score = scores.get(tuple(sorted(set(chosen.columns).difference(columns))))
-        if score is not None and chosen.mean - score > error:
-            falls.update(columns)
+        if score is not None and chosen.mean - score <= error:
+            stays.update(columns)
     return [
         {
             "name": names[column],
@@ -186,7 +186,7 @@ def _features(
             "low": _known(ends[column, 0]),
             "high": _known(ends[column, 1]),
             "inclusion": float(selector.inclusion_probability_[column]),
-            "essential": bool(worth[column] > error and ends[column, 0] > 0.0 and column in falls),
+            "essential": bool(worth[column] > error and ends[column, 0] > 0.0 and column not in stays),
             "evaluated_in": scored_in[column],
         }
         for column in np.argsort(selector.ranking_).tolist()
