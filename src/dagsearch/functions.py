@@ -18,15 +18,18 @@ from dagsearch.methods import default_initial
 from dagsearch.problem import Problem, State, StepProblem, has_costly_steps, is_minimized
 from dagsearch.problems.functions import Choose, FunctionProblem
 from dagsearch.results import Evaluation, Gaussian, Result
-from dagsearch.run.given import Known, checked_given, give, pairs_of
 from dagsearch.run.runner import (
     Callback,
     Execution,
+    Known,
     OnError,
     Stop,
     check_names,
     checked_budget,
     checked_callback,
+    checked_given,
+    give,
+    pairs_of,
     until,
 )
 from dagsearch.search import Search, Seed

@@ -218,15 +218,15 @@ def test_a_process_that_ends_right_after_its_reward_leaves_nothing_to_take_over(
     first, second = join(), join()
     proposal = first.ask()
     look(second)
-    silence = second.log.database.silence
+    beating = second.log.database.beating
 
-    def ending(run):
+    def ending(*given):
         if first.pending:
             first.tell(proposal, value(proposal))
             first.close()
-        return silence(run)
+        return beating(*given)
 
-    monkeypatch.setattr(second.log.database, "silence", ending)
+    monkeypatch.setattr(second.log.database, "beating", ending)
     assert second.ask().leaf != proposal.leaf
     assert [one.leaf for one in second.history] == [proposal.leaf]
 

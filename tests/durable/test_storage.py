@@ -583,7 +583,7 @@ def test_a_full_disk_stops_the_search_and_names_the_reward(tmp_path, full_disk):
     proposal = search.ask()
     full_disk(storage.with_name("run.db-wal").stat().st_size)
     for act in (lambda: search.tell(proposal, 0.25), search.ask):
-        with pytest.raises(StorageError, match=r"the reward 0.25 of .* was not written: tell it after"):
+        with pytest.raises(StorageError, match=r"tell the reward 0.25 of .* after resuming"):
             act()
     assert len(search.history) == len(events(storage, "tell")) == 5
     full_disk(resource.RLIM_INFINITY)

@@ -5,7 +5,7 @@ import math
 import pytest
 
 import dagsearch as ds
-from dagsearch.run.given import checked_given, give
+from dagsearch.run.runner import checked_given, give
 from dagsearch.storage.database import Database
 from support.runs import events
 

@@ -1,9 +1,13 @@
-"""The run loop: ask, evaluate, tell, until the budget is spent or there is a reason to stop."""
+"""The run loop: ask, evaluate, tell, until the budget is spent or there is a reason to stop.
+
+A run may begin with known results, and with leaves to evaluate first.
+"""
 
 import logging
 import math
 import time
-from collections.abc import Callable, Collection, Generator, Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping
 from concurrent.futures import Executor, Future
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -17,10 +21,11 @@ from dagsearch._internal.hints import OF_OTHERS, did_you_mean
 from dagsearch._internal.texts import described, shortened, shown
 from dagsearch.errors import EvaluationError, ProblemError, SearchExhausted
 from dagsearch.log import LOST_AFTER
-from dagsearch.posterior.units import LARGEST_REWARD
+from dagsearch.posterior.units import LARGEST_REWARD, checked_reward
 from dagsearch.problem import Edge, has_costly_steps, takes
-from dagsearch.results import Evaluation, Proposal
+from dagsearch.results import Evaluation, Proposal, Result
 from dagsearch.run.pools import Pool, breakdown
+from dagsearch.space import Space
 
 if TYPE_CHECKING:
     from dagsearch.search import Search
@@ -60,7 +65,7 @@ class Execution:
 
     def __post_init__(self) -> None:
         jobs, timeout, on_error = self.n_jobs, self.timeout, self.on_error
-        sound = jobs is None or jobs == -1 or is_budget(jobs)
+        sound = jobs in (None, -1) or is_budget(jobs)
         check(sound, "n_jobs", "a positive whole number, or -1 for all cores", jobs)
         check(timeout is None or is_positive(timeout), "timeout", "a positive number of seconds", timeout)
         check(is_positive(self.lost_after), "lost_after", "a positive number of seconds", self.lost_after)
@@ -73,9 +78,7 @@ class Execution:
         if self.executor is not None and jobs is not None:
             raise ValueError("executor and n_jobs are both given: give only one of them")
         if timeout is not None and jobs is None:
-            raise ValueError(
-                "timeout needs n_jobs: only a process of its own can be ended, with its evaluation"
-            )
+            raise ValueError("timeout needs n_jobs: only an evaluation in a process of its own can be ended")
 
 
 @dataclass(frozen=True)
@@ -149,11 +152,11 @@ class Runner(Generic[T]):
         stop, data, best = self._stop, self._data, self._data.best
         if data.stopped != "budget":
             return
-        if stop.target is not None and best is not None and best.reward >= stop.target:
+        if best is not None and best.reward >= (math.inf if stop.target is None else stop.target):
             data.stopped = "target"
-        elif stop.patience is not None and best is not None and data.since_best >= stop.patience:
+        elif best is not None and data.since_best >= (stop.patience or math.inf):
             data.stopped = "patience"
-        elif stop.seconds is not None and seconds >= stop.seconds:
+        elif seconds >= (stop.seconds or math.inf):
             data.stopped = "seconds"
         elif stop.tolerance is not None and best is not None:
             ahead = self._search.forecast(max(1, round(self._left)))
@@ -343,3 +346,73 @@ def checked_callback(callback: Callback | None) -> Callback | None:
     sound = callback is None or (callable(callback) and takes(callback, 1))
     check(sound, "callback", "a function of one argument, an Evaluation", callback)
     return callback
+
+
+# Known results ------------------------------------------------------------------------------------------
+
+Known = Iterable[tuple[Any, float] | Evaluation] | Mapping[Any, float] | Result
+"""Leaves with their rewards: pairs, a mapping, or another result."""
+Given = tuple[list[tuple[Any, float]], list[Any]]
+"""Leaves with their rewards, and leaves to evaluate first."""
+
+
+def checked_given(problem: Any, known: Known, start: Iterable[Any]) -> Given:
+    """The arguments ``known`` and ``start`` as lists; raises if a leaf or reward is unusable."""
+    told, first = pairs_of(known), _listed("start", start, "leaves")
+    if has_costly_steps(problem) and (told or first):
+        raise ValueError("known and start do not apply to costly steps: only the search takes steps")
+    space = Space(problem)
+    named = [(f"known[{place}]", leaf) for place, (leaf, _) in enumerate(told)]
+    for name, given in named + [(f"start[{place}]", leaf) for place, leaf in enumerate(first)]:
+        try:
+            leaf = given.leaf if isinstance(given, Proposal) else space.as_leaf(given)
+            space.key(leaf)
+            if len(space.problem.actions(leaf)) > 0:
+                raise ProblemError("the problem has actions there")
+        except Exception as error:  # the problem's own methods, of a leaf that it may not understand
+            what = f"{shown(given)} is not a leaf of the problem ({described(error)})"
+            raise ProblemError(f"{name}: {what}") from error
+    return told, first
+
+
+def give(search: "Search", given: Given) -> None:
+    """Report known results to a search, and propose the first leaves.
+
+    A continued run already has its known results. Leaves that are pending or have a reward are not evaluated
+    first.
+    """
+    (told, first), space, key = given, search.space, search.space.key
+    before = Counter((key(one.leaf), one.reward) for one in search.history if one.known and told)
+    for one, reward in told:
+        result = key(space.learn(one.leaf if isinstance(one, Proposal) else space.as_leaf(one))), reward
+        if before[result] > 0:
+            before[result] -= 1
+        else:
+            search.tell(one, reward, known=True)
+    evaluated = {key(one.leaf) for one in search.history if first}
+    for one in first:
+        leaf, actions = (one.leaf, one.actions) if isinstance(one, Proposal) else (one, None)
+        leaf = space.as_leaf(leaf if space.by_run is None else dict(leaf))
+        # A leaf is closed, too, after a failure.
+        if not (key(leaf) in evaluated or search.index.is_closed(leaf) or search.data.find(leaf) is not None):
+            search.data.offered.append(search.propose(leaf, actions))
+
+
+def pairs_of(known: Known) -> list[tuple[Any, float]]:
+    """Leaves as they were given, and valid rewards."""
+    if isinstance(known, Result):
+        known = known.history
+    known = list(known.items()) if isinstance(known, Mapping) else known
+    pairs = list[tuple[Any, float]]()
+    for place, one in enumerate(_listed("known", known, "pairs of a leaf and its reward")):
+        pair = (one.leaf, one.reward) if isinstance(one, Evaluation) else one
+        if not isinstance(pair, tuple | list) or len(pair) != 2:
+            raise ValueError(f"known[{place}] must be a pair of a leaf and its reward, got {shown(one)}")
+        pairs.append((pair[0], checked_reward(pair[1], pair[0])))
+    return pairs
+
+
+def _listed(name: str, given: Any, what: str) -> list[Any]:
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise ValueError(f"{name} must be a list of {what}, got {shown(given)}")
+    return list(given)

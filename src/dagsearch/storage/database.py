@@ -281,10 +281,11 @@ class Database:
         """Record that a process has left."""
         self._execute("DELETE FROM worker WHERE run = ? AND name = ?", run, worker)
 
-    def silence(self, run: str) -> dict[str, float]:
-        """Seconds since the last heartbeat of each process."""
-        beats, now = self._execute("SELECT name, beat FROM worker WHERE run = ?", run), self._now()
-        return {name: max(0.0, now - beat) for name, beat in beats}
+    def beating(self, run: str, within: float) -> list[str]:
+        """The processes with a heartbeat in the last seconds."""
+        since = self._now() - within
+        rows = self._execute("SELECT name FROM worker WHERE run = ? AND beat >= ?", run, since)
+        return [name for (name,) in rows]
 
 
 def _checksum(row: Sequence[Any]) -> str:

@@ -32,6 +32,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from dagsearch._internal.deadline import OutOfTime
+from dagsearch._internal.texts import described
 from dagsearch.errors import CovarianceError, SearchExhausted, StorageError
 from dagsearch.log import LOST_AFTER, Log
 from dagsearch.problem import Problem, has_costly_steps
@@ -113,13 +114,12 @@ def resume(
     with closing(database_of(storage)) as database:
         header = database.run(name)
     made_by, known = header.settings["made_by"], header.settings["arguments"]
-    methods = [name for name in ("paper", "default") if hasattr(kind, name)]
-    makers = {kind.__name__: kind, **{f"Search.{name}": getattr(kind, name) for name in methods}}
-    if made_by not in makers:
+    makers = {f"Search.{way}": getattr(kind, way, None) for way in ("paper", "default")}
+    if (maker := kind if made_by == kind.__name__ else makers.get(made_by)) is None:
         raise StorageError(f"the run was begun by {made_by!r}, which is unknown here")
     arguments = {**known, **given, "seed": header.settings["seed"], "storage": storage, "name": header.name}
     try:
-        return cast("Search", makers[made_by](problem, **arguments))
+        return cast("Search", maker(problem, **arguments))
     except TypeError as error:
         raise StorageError(
             f"the search was made by {made_by}(...): pass the same arguments to resume ({error})"
@@ -142,39 +142,30 @@ def without_addresses(text: str) -> str:
 
 def _check_same(then: Header, now: Header, where: str) -> None:
     """Raise unless a search is the one that began a run, by a version that is not of a later series."""
-    begun, this = (int(one.version.partition(".")[0]) for one in (then, now))
-    if begun > this:
-        raise StorageError(
-            f"{where} was written by dagsearch {then.version}, this is {now.version}: continue it with that "
-            "version, or export its rewards with 'dagsearch export'"
-        )
-    before, after = then.settings, now.settings
-    made = [{"method": one["made_by"], "minimize": one["leaves"]["minimize"]} for one in (before, after)]
-    compared = [
-        ("problem", then.problem, now.problem),
-        ("search", made[0], made[1]),
-        ("search", before["arguments"], after["arguments"]),
-    ]
-    if then.version == now.version:  # other versions may describe parts differently
-        compared.append(("search", before["parts"], after["parts"]))
-    else:
-        logger.warning(
-            "%s was begun with dagsearch %s, this is %s: the last digits of beliefs may differ, and "
-            "eventually the proposals, too",
-            *(where, then.version, now.version),
-        )
-    for what, begun_with, given in compared:
+    versions = f"{where} was begun with dagsearch {then.version}, this is {now.version}"
+    if int(then.version.partition(".")[0]) > int(now.version.partition(".")[0]):
+        raise StorageError(f"{versions}: continue it there, or export its rewards with 'dagsearch export'")
+    if then.version != now.version:
+        logger.warning("%s: the last digits of beliefs may differ, and eventually the proposals", versions)
+    before, after = (_composition(one, then.version == now.version) for one in (then, now))
+    for what, begun, given in (("problem", then.problem, now.problem), ("search", before, after)):
         for name, value in given.items():
-            if (was := begun_with.get(name, value)) != value:
+            if (was := begun.get(name, value)) != value:
                 digest = r"\b[0-9a-f]{16,}\b"  # which says nothing to a reader
                 was, found = (re.sub(digest, "", str(one)).strip() for one in (was, value))
                 differs = f"its {name} was {was}, and is {found}"
                 differs = "its choices or its data differ" if was == found else differs
                 raise StorageError(
-                    f"{where} is the run of another {what} ({differs}). Continue it with the same {what}, "
-                    "made with the same arguments, or begin a new run in another file or under another "
-                    "name=. It was not changed"
+                    f"{where} is the run of another {what} ({differs}). Continue it with the same {what} and "
+                    "the same arguments, or begin a new run in another file or under another name="
                 )
+
+
+def _composition(header: Header, with_parts: bool) -> dict[str, Any]:
+    """What must be equal in two searches. Versions may describe the same parts differently."""
+    made = header.settings
+    parts = made["parts"] if with_parts else {}
+    return {"method": made["made_by"], "minimize": made["leaves"]["minimize"], **made["arguments"], **parts}
 
 
 class RunLog(Log):
@@ -204,8 +195,8 @@ class RunLog(Log):
         if at_work(database, self.name) - {self.worker} and database.is_on_network:
             self.close()
             raise StorageError(
-                f"{database.where} is on a network file system, where several processes cannot share an "
-                "SQLite file: use storage='postgresql://…', or one process with Dask workers (executor=)"
+                f"{database.where} is on a network file system, where processes cannot share an SQLite file: "
+                "use storage='postgresql://…', or one process with Dask workers (executor=)"
             )
 
     # Writing ------------------------------------------------------------------------------------------
@@ -223,9 +214,7 @@ class RunLog(Log):
         except StorageError as error:
             lost = f"the next event ({kind}) was not written"
             if "reward" in body:
-                lost = (
-                    f"the reward {body['reward']!r} of {body['leaf']} was not written: tell it after resuming"
-                )
+                lost = f"tell the reward {body['reward']!r} of {body['leaf']} after resuming"
             self.broken = f"{error}; {lost}"
             raise StorageError(self.broken) from error
         if number == self._seen + 1:  # nobody has written in between
@@ -286,10 +275,9 @@ class RunLog(Log):
             except StorageError:
                 raise
             except Exception as error:
+                what = f"event {event.number} ({event.kind}) of {self.database.where}"
                 raise StorageError(
-                    f"event {event.number} ({event.kind}) of {self.database.where} cannot be repeated "
-                    f"({type(error).__name__}: {error}): it belongs to another problem, or another version "
-                    "of it"
+                    f"{what} cannot be repeated ({described(error)}): is it of another problem?"
                 ) from error
             finally:
                 self._repeated, self.learns = None, True
@@ -329,11 +317,8 @@ class RunLog(Log):
             if self._append("take", {"ask": proposal.number}, claim) is None:
                 break
             if owners > 1:
-                logger.warning(
-                    "%d processes ended while they evaluated %r, which is evaluated again. If it crashes its "
-                    "process, run with n_jobs=1, so that it crashes a worker instead and counts as failed",
-                    *(owners, proposal.leaf),
-                )
+                what = "%d processes ended while they evaluated %r: with n_jobs=1, a crash counts as failed"
+                logger.warning(what, owners, proposal.leaf)
             return proposal
         self.overtaken = True
         return None
@@ -364,8 +349,7 @@ def _has_turn(kind: str, claim: str | None) -> bool:
 
 def at_work(database: Database, run: str, lost_after: float = LOST_AFTER) -> set[str]:
     """The processes that have neither left a run nor ended on this machine, nor are silent for too long."""
-    silence = database.silence(run)
-    return {worker for worker in silence if silence[worker] <= lost_after and not _has_ended(worker)}
+    return {worker for worker in database.beating(run, lost_after) if not _has_ended(worker)}
 
 
 def _has_ended(worker: str) -> bool:
