@@ -30,7 +30,8 @@ class Experiment(NamedTuple):
 
 
 _NETWORK = ("data", "weights", "device")
-_SUITE = ("methods", "problems", "seeds", "keep")
+_KEEP = ("methods", "keep")
+_SUITE = (*_KEEP, "problems", "seeds")
 _PAPER = {
     "max": Experiment("paper.maximum:run", "the maximum of three Gaussians"),
     "synthetic": Experiment("paper.synthetic:run", "section 4.1"),
@@ -44,10 +45,12 @@ _PAPER = {
     "references": Experiment("paper.mnist:run_references", "accuracies of known subsets of pixels", _NETWORK),
 }
 _BENCHMARKS = {
-    "mnist": Experiment("benchmarks.beyond:mnist", "10 of 784 pixels, with '.[mnist]'", _NETWORK, "beyond"),
+    "mnist": Experiment(
+        "benchmarks.beyond:mnist", "10 of 784 pixels, with '.[mnist]'", (*_NETWORK, *_KEEP), "beyond"
+    ),
     "tictactoe": Experiment("benchmarks.beyond:tictactoe", "against a perfect opponent", folder="beyond"),
     "batches": Experiment("benchmarks.beyond:batches", "eight evaluations at once", folder="beyond"),
-    "selection": Experiment("benchmarks.selection:run", "selectors on twelve tables", folder="beyond"),
+    "selection": Experiment("benchmarks.selection:run", "selectors on twelve tables", _KEEP, "beyond"),
     "general": Experiment("general:run", "every kind of choice", _SUITE, "general"),
     "noise": Experiment("general.noise:run", "recommendations under noise", _SUITE, "noise"),
     "long": Experiment("general.long:run", "thousands of evaluations", _SUITE, "long"),

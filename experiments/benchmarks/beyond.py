@@ -1,6 +1,6 @@
 """The default search on the paper's problems, compared with the paper's methods; and in batches."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from dagsearch.problems import DigitsPixels, TicTacToe
 from dagsearch.search import Search
 from experiments.harness.curves import best_rewards, means
 from experiments.harness.drawing import curves_figure
-from experiments.harness.runner import Outcome, Row, read_rows, run_rounds
+from experiments.harness.runner import Outcome, Row, kept, read_rows, run_rounds
 from experiments.paper import mnist as pixels
 from experiments.paper import tictactoe as game
 from experiments.paper.methods import OURS as PAPER
@@ -90,14 +90,24 @@ def _strength(search: Search, played: TicTacToe) -> float:
 
 
 def mnist(
-    quick: bool, jobs: int, data: Path | None = None, weights: Path | None = None, device: str = "cpu"
+    quick: bool,
+    jobs: int,
+    data: Path | None = None,
+    weights: Path | None = None,
+    device: str = "cpu",
+    methods: Sequence[str] = (),
+    keep: Path | None = None,
 ) -> Outcome:
-    """Best validation accuracy with 10 of the 784 pixels of MNIST."""
+    """Best validation accuracy with 10 of the 784 pixels of MNIST; ``keep`` has other methods' results."""
     settings = pixels.Settings(2, 60, 1) if quick else pixels.Settings(rounds=20)
-    methods = {OURS: default, **{name: PIXELS[name] for name in (PAPER, "UCT-RAVE", "random")}}
-    runs = pixels.run_on_network(methods, settings, jobs, data, weights, device)
+    every = {OURS: default, **{name: PIXELS[name] for name in (PAPER, "UCT-RAVE", "random")}}
+    chosen = {name: make for name, make in every.items() if not methods or name in methods}
+    runs = pixels.run_on_network(chosen, settings, jobs, data, weights, device)
     rows = [row for run in runs for row in run.rows]
     about = {"runs": settings.rounds, "steps": settings.steps, "weights": "given" if weights else "trained"}
+    if keep is not None:
+        earlier, source = kept(keep, "mnist", lambda row: row.method not in chosen)
+        rows, about = rows + earlier, about | source
     drawn = curves_figure(rows, "best validation accuracy so far", "10 of 784 pixels of MNIST")
     return Outcome("mnist", rows, about, {"mnist": drawn})
 

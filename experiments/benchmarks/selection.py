@@ -7,6 +7,7 @@ import math
 import time
 import warnings
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -28,7 +29,7 @@ from experiments.harness.curves import curves
 from experiments.harness.drawing import panels
 from experiments.harness.markdown import table
 from experiments.harness.peers import import_peer
-from experiments.harness.runner import Outcome, Row, run_rounds
+from experiments.harness.runner import Outcome, Row, kept, run_rounds
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -202,8 +203,8 @@ METHODS: dict[str, Callable[[Round, int], Answer]] = {
 # The benchmark ------------------------------------------------------------------------------------
 
 
-def run(quick: bool, jobs: int) -> Outcome:
-    """All methods on all tables."""
+def run(quick: bool, jobs: int, methods: Sequence[str] = (), keep: Path | None = None) -> Outcome:
+    """All methods on all tables, or only some; the others' results may come from the folder ``keep``."""
     budget = 15 if quick else BUDGET
     names = list(TASKS)[1:2] if quick else list(TASKS)
     splits = {name: 1 if quick else TASKS[name]().splits for name in names}
@@ -211,6 +212,7 @@ def run(quick: bool, jobs: int) -> Outcome:
     tasks = [
         (method, name, number, budget)
         for method in list(METHODS)[::-1]
+        if not methods or method in methods
         for name in names[::-1]
         for number in range(splits[name])
     ]
@@ -218,6 +220,9 @@ def run(quick: bool, jobs: int) -> Outcome:
         import_peer(package)  # now, before hours of other methods
     rows = run_rounds(_one, tasks, jobs)
     about = {"splits": splits, "budget": budget, "folds": FOLDS, "held_out": _HELD_OUT}
+    if keep is not None:
+        earlier, source = kept(keep, "selection", lambda row: row.method not in methods)
+        rows, about = rows + earlier, about | source
     return Outcome("selection", rows, about, {"selection": draw(rows)})
 
 

@@ -1,6 +1,5 @@
 """A benchmark: methods on problems, each run with several seeds."""
 
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -16,7 +15,7 @@ from experiments.general.spaces import Space
 from experiments.harness.curves import changes
 from experiments.harness.evaluations import BudgetSpent, Evaluations
 from experiments.harness.peers import import_peer
-from experiments.harness.runner import Outcome, Row, read_rows, run_rounds
+from experiments.harness.runner import Outcome, Row, kept, run_rounds
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -88,12 +87,9 @@ class Suite(NamedTuple):
         about = {"seeds": len(numbers), "methods": chosen, "problems": names}
         if keep is not None:
             again = {(method, problem) for method in chosen for problem in names}
-            earlier = read_rows(keep / f"{self.name}.csv.gz")
-            known = {(method, problem) for method in self.methods for problem in self.tasks}
-            rows += [row for row in earlier if (row.method, row.problem) in known - again]
-            before = json.loads((keep / f"{self.name}.json").read_text())
-            origin = ("commit", "versions", "methods", "kept_from")
-            about["kept_from"] = {name: before[name] for name in origin if name in before}
+            known = {(method, problem) for method in self.methods for problem in self.tasks} - again
+            earlier, source = kept(keep, self.name, lambda row: (row.method, row.problem) in known)
+            rows, about = rows + earlier, about | source
         rows.sort(key=lambda row: (list(self.tasks).index(row.problem), [*self.methods].index(row.method)))
         return Outcome(self.name, rows, about, self.draw(rows))
 

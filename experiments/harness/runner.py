@@ -160,3 +160,11 @@ def read_rows(path: Path) -> list[Row]:
     texts: Any = {"method": str, "setting": str}
     found = pd.read_csv(path, dtype=texts, keep_default_na=False, na_values={"value": ["nan"]})
     return [Row(*row) for row in found.itertuples(index=False, name=None)]
+
+
+def kept(folder: Path, name: str, is_kept: Callable[[Row], bool]) -> tuple[list[Row], dict[str, Any]]:
+    """Rows of earlier results that are not measured again, and where they come from."""
+    before = json.loads((folder / f"{name}.json").read_text())
+    origin = ("commit", "versions", "methods", "kept_from")
+    rows = [row for row in read_rows(folder / f"{name}.csv.gz") if is_kept(row)]
+    return rows, {"kept_from": {key: before[key] for key in origin if key in before}}
