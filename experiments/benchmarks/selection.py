@@ -220,8 +220,9 @@ def run(quick: bool, jobs: int, methods: Sequence[str] = (), keep: Path | None =
         import_peer(package)  # now, before hours of other methods
     rows = run_rounds(_one, tasks, jobs)
     about = {"splits": splits, "budget": budget, "folds": FOLDS, "held_out": _HELD_OUT}
+    about["methods"] = list(methods or METHODS)
     if keep is not None:
-        earlier, source = kept(keep, "selection", lambda row: row.method not in methods)
+        earlier, source = kept(keep, "selection", lambda row: row.method in set(METHODS) - set(methods))
         rows, about = rows + earlier, about | source
     return Outcome("selection", rows, about, {"selection": draw(rows)})
 
