@@ -337,7 +337,7 @@ def test_what_was_minimised_is_not_maximised_later(storage):
 def test_runs_of_earlier_versions_are_continued(version, allowed, stored, monkeypatch, caplog):
     monkeypatch.setattr("dagsearch.__version__", version)
     if not allowed:
-        refused(stored, f"was written by dagsearch 2.0.0, this is {version}.*dagsearch export")
+        refused(stored, f"was begun with dagsearch 2.0.0, this is {version}.*dagsearch export")
         return
     assert len(finished(ds.Search.resume(stored, Sum()), 15).history) == 15
     assert "was begun with dagsearch 2.0.0" in caplog.text
