@@ -40,12 +40,10 @@ _SCHEDULER_TIMEOUT = 30.0
 class PoolError(DagSearchError, RuntimeError):
     """The workers have stopped working. No reported reward is lost: run again to continue."""
 
-    @classmethod
-    def of(cls, error: BaseException) -> "PoolError":
-        """The error of a run whose workers have failed with this one."""
-        return cls(
-            f"the workers have stopped working ({type(error).__name__}: {error}). No reported reward is "
-            "lost: run again with a working executor to continue"
+    def __init__(self, error: BaseException) -> None:
+        super().__init__(
+            f"the workers have stopped working ({described(error)}). No reported reward is lost: run again "
+            "with a working executor to continue"
         )
 
 
@@ -81,7 +79,7 @@ class Pool:
         try:  # a scheduler that is gone would be awaited forever
             return sum(self._client.nthreads(callback_timeout=_SCHEDULER_TIMEOUT).values()) or 1
         except OSError as error:
-            raise PoolError.of(error) from error
+            raise PoolError(error) from error
 
     def start(self, problem: Problem, leaf: State) -> "Future[Any]":
         """Begin an evaluation; in the calling thread, it is over then, and Ctrl-C is raised here."""
@@ -95,21 +93,16 @@ class Pool:
         try:
             return self._executor.submit(evaluate, problem, leaf, **self._settings)
         except (BrokenExecutor, RuntimeError, OSError) as error:
-            raise PoolError.of(error) from error
+            raise PoolError(error) from error
 
-    def finished(
-        self, running: Sequence["Future[Any]"], patience: float | None = None
-    ) -> Sequence["Future[Any]"]:
-        """Wait until evaluations have ended; returns these, in the order in which they began.
-
-        After ``patience`` seconds, if it is a number, none may have ended.
-        """
+    def finished(self, running: Sequence["Future[Any]"], patience: float) -> Sequence["Future[Any]"]:
+        """Wait up to ``patience`` seconds; returns ended evaluations, in the order in which they began."""
         awaited = running[:1] if self._deterministic else running
         wait(awaited, patience, FIRST_COMPLETED)
         ended = [one for one in awaited if one.done()]
         for one in ended:
             if self._executor is not None and (broken := breakdown(one)) is not None:
-                raise PoolError.of(broken) from broken
+                raise PoolError(broken) from broken
         return ended
 
     def close(self) -> None:

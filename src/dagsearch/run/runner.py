@@ -18,7 +18,7 @@ import numpy as np
 from dagsearch._internal.checks import LARGEST_WHOLE, check, checked_flag, is_budget, is_finite, is_positive
 from dagsearch._internal.deadline import OutOfTime
 from dagsearch._internal.hints import OF_OTHERS, did_you_mean
-from dagsearch._internal.texts import described, shortened, shown
+from dagsearch._internal.texts import described, shown
 from dagsearch.errors import EvaluationError, ProblemError, SearchExhausted
 from dagsearch.log import LOST_AFTER
 from dagsearch.posterior.units import LARGEST_REWARD, checked_reward
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# Seconds between two checks of other processes and requests while no evaluation ends.
+# Seconds between two checks of other processes and of requests.
 _GLANCE = 0.1
 # Characters of each end of a long leaf in a message.
 _OF_LEAF = 500
@@ -137,11 +137,9 @@ class Runner(Generic[T]):
                 self._finish()
 
     def _until_the_end(self) -> Generator[T]:
-        # Only a run with storage has to look for what others do while it waits.
-        patience = None if self._search.log.steering is None else _GLANCE
         self._end_if_due(0.0)  # what an earlier run has found may be enough
         while self._go_on():
-            for ended in self._pool.finished(list(self._running), patience) if self._running else ():
+            for ended in self._pool.finished(list(self._running), _GLANCE) if self._running else ():
                 taken = self._take(self._running.pop(ended), ended, False)
                 if taken is not None:
                     yield taken
@@ -165,15 +163,14 @@ class Runner(Generic[T]):
 
     def _go_on(self) -> bool:
         """Start evaluations, unless users of the run say otherwise; returns whether to wait for any."""
-        self._search.log.catch_up()
-        steering, paused = self._search.log.steering, False
-        if steering is not None:
-            if steering.budget is not None:
-                self._total = steering.budget + self._data.known
-            if steering.last_stop > self._search.log.began and self._data.stopped == "budget":
+        log, paused = self._search.log, False
+        log.catch_up()
+        if log.record is not None:
+            self._total = log.record.budget + self._data.known
+            if log.record.last_stop > log.began and self._data.stopped == "budget":
                 self._data.stopped = "steered"
-            paused = steering.paused and self._left > 0
-            for request, leaf in steering.wanted.items() if self._left > 0 and not paused else ():
+            paused = log.record.paused and self._left > 0
+            for request, leaf in log.record.wanted.items() if self._left > 0 and not paused else ():
                 self._propose(request, leaf)
         if not paused and not (self._exhausted and self._elsewhere):
             self._start_evaluations()
@@ -186,8 +183,6 @@ class Runner(Generic[T]):
         waits = paused or (self._data.stopped == "budget" and bool(self._elsewhere))
         if waits:
             time.sleep(_GLANCE)
-        if paused and self._search.deadline.passed():
-            self._data.stopped = "seconds"
         return waits
 
     @property
@@ -250,10 +245,9 @@ class Runner(Generic[T]):
             if closed or search.data.find(proposal.leaf) is not None:
                 raise ValueError("the leaf was evaluated already, or is being evaluated")
         except Exception as error:  # the problem's own methods, of a leaf that it may not understand
-            logger.warning("a request was refused: %s", ascii(shortened(str(error)))[1:-1])
-            log.write("answer", request, refused=shortened(described(error)))
+            log.write("answer", request=request, refused=described(error))
             return
-        number = log.write("ask", proposal, None, request)
+        number = log.write("ask", proposal, None, request=request)
         if number is not None:  # else another process was faster
             search.data.offered.insert(0, search.add_pending(replace(proposal, number=number)))
 

@@ -13,10 +13,9 @@ import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
-from copy import copy
 from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 from dagsearch._internal.texts import shown
 from dagsearch.errors import StorageError
@@ -176,12 +175,6 @@ class Database:
             raise
         finally:
             self._is_writing = False
-
-    def another(self) -> Self:
-        """Another connection, for another thread."""
-        fresh = copy(self)
-        fresh._connection = None
-        return fresh
 
     def close(self) -> None:
         """Close the connection; it is opened again if it is needed."""

@@ -143,23 +143,21 @@ class LeafEvents:
         match kind, about:
             case "ask", (proposal, draws):
                 more, claim = self._asked(proposal), None if draws is None else f"ask {draws}"
-            case "ask", (proposal, _, request):
-                more, claim = {**self._asked(proposal), "request": request}, f"request {request}"
             case "tell", (evaluation, proposal, outcome):
                 asked = None if proposal is None or proposal.number < 0 else proposal.number
                 more = {"ask": asked, **self._told(evaluation, proposal, outcome)}
                 claim = None if asked is None else f"told {asked}"
-            case "forget", (proposal, *failed):
-                leaf = self.codec.encode(failed[0]) if failed and failed[0] is not None else None
+            case "forget", (proposal, failed):
+                leaf = None if failed is None else self.codec.encode(failed)
                 more, claim = {"ask": proposal.number, "failed": leaf}, f"told {proposal.number}"
             case "untell", (leaf,):
                 more = {"leaf": self.codec.encode(leaf)}
-            case "answer", (request,):
-                more, claim = {"request": request}, f"request {request}"
             case "end", _:
                 more = {"best": self._best()}
         if "note" in body:
             body["note"] = note_to_json(body["note"])
+        if "request" in body:
+            claim = f"request {body['request']}"
         return {**more, **body}, claim
 
     def _asked(self, proposal: Proposal) -> Body:

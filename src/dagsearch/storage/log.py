@@ -19,7 +19,6 @@ import sys
 import threading
 import time
 import weakref
-from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from functools import cache
@@ -39,7 +38,7 @@ from dagsearch.problem import Problem, has_costly_steps
 from dagsearch.results import Proposal
 from dagsearch.storage.database import Database, Event, Header, database_of
 from dagsearch.storage.events import LeafEvents, StateCodec, StepEvents, leaf_form
-from dagsearch.storage.record import Steering
+from dagsearch.storage.record import Record
 
 if TYPE_CHECKING:
     from dagsearch.search import Search
@@ -86,17 +85,16 @@ def attach(
         "leaves": leaf_form(space),
         "seed": search.seed,
     }
-    now, database = Header("", 0.0, __version__, problem, settings), database_of(storage, write=True)
-    try:
+    now = Header("", 0.0, __version__, problem, settings)
+    with closing(database_of(storage, write=True)) as database:
         header = database.begin(name, now)
         _check_same(header, now, database.where)
-        search.seed = header.settings["seed"]
-        log = RunLog(search, database, header.name, codec)
-        search.log_with(log)
-        log.catch_up()
+    search.seed = header.settings["seed"]
+    search.log_with(RunLog(search, storage, header, codec))
+    try:
+        search.log.catch_up()
     except BaseException:
         search.close()
-        database.close()
         raise
     search.data.continue_clock()
 
@@ -174,29 +172,26 @@ class RunLog(Log):
     A new search has the state that follows from the run's events once it has caught up.
     """
 
-    def __init__(self, search: "Search", database: Database, name: str, codec: StateCodec) -> None:
+    def __init__(self, search: "Search", storage: Storage, header: Header, codec: StateCodec) -> None:
         super().__init__()
-        self.database, self.name = database, name
-        self.worker = f"{platform.node()} {os.getpid()} {_machine()}-{secrets.token_hex(4)}"
-        self.steering = Steering()
+        self.database, self.name, self.record = database_of(storage), header.name, Record(header)
         self.listeners: list[Any] = []
         """Called with every event of another process."""
         self._process = os.getpid()
         self._search: Search = weakref.proxy(search)
         self._events = (StepEvents if has_costly_steps(search.problem) else LeafEvents)(search, codec)
         self.decoded = codec.decode
-        self._seen = 0  # number of the last event up to which the search knows all
         self._repeated: Event | None = None  # the event that the search repeats now
-        self._owners = defaultdict[int, list[str]](list)  # of proposals, the present one last
         self._at_work, self._looked = set[str](), -math.inf
         self._lost_after = LOST_AFTER
-        self._heart = _Heart(database, self.name, self.worker)
-        self._finalizer = weakref.finalize(self, self._heart.stop, database)
-        if at_work(database, self.name) - {self.worker} and database.is_on_network:
+        self._heart = _Heart(database_of(storage), self.name)
+        self.worker = self._heart.worker
+        self._finalizer = weakref.finalize(self, _leave, self._heart, self.database)
+        if at_work(self.database, self.name) - {self.worker} and self.database.is_on_network:
             self.close()
             raise StorageError(
-                f"{database.where} is on a network file system, where processes cannot share an SQLite file: "
-                "use storage='postgresql://…', or one process with Dask workers (executor=)"
+                f"{self.database.where} is on a network file system, which only one process may use: pass "
+                "storage='postgresql://…', or begin one process with Dask workers (executor=)"
             )
 
     # Writing ------------------------------------------------------------------------------------------
@@ -208,7 +203,7 @@ class RunLog(Log):
                 if os.getpid() != self._process:
                     raise StorageError("the search was opened before this process was forked: open it again")
                 number = self.database.append(self.name, self.worker, kind, body, claim)
-                if number is not None and number <= self._seen:
+                if number is not None and number <= self.record.events:
                     where = self.database.where
                     raise StorageError(f"{where} is damaged: events of {self.name!r} are missing")
         except StorageError as error:
@@ -217,8 +212,8 @@ class RunLog(Log):
                 lost = f"tell the reward {body['reward']!r} of {body['leaf']} after resuming"
             self.broken = f"{error}; {lost}"
             raise StorageError(self.broken) from error
-        if number == self._seen + 1:  # nobody has written in between
-            self._heed(Event(number, time.time(), self.worker, kind, body, claim))
+        if number is not None and number == self.record.events + 1:  # nobody has written in between
+            self.record.add([Event(number, time.time(), self.worker, kind, body, claim)])
         return number
 
     @contextmanager
@@ -248,11 +243,11 @@ class RunLog(Log):
             again = {"ask": body["ask"], "again": body["reward"], "note": body["note"]}
             self._append("note", {"note": {"told again": again}})
         # If others have written what comes before it, it is repeated in its turn.
-        return None if number is None or (number > self._seen and _has_turn(kind, claim)) else number
+        return None if number is None or (number > self.record.events and _has_turn(kind, claim)) else number
 
     def begun(self, budget: float, lost_after: float) -> None:
         self._lost_after = lost_after
-        self._heart.every(min(_BEAT, lost_after / _BEATS))
+        self._heart.pauses.put(min(_BEAT, lost_after / _BEATS))
         self.began = self._append("run", {"budget": math.ceil(budget)}) or 0
 
     def close(self) -> None:
@@ -267,7 +262,7 @@ class RunLog(Log):
             return
         if self.broken is not None:
             raise StorageError(self.broken)
-        events = self.database.events(self.name, self._seen)  # a long run is not held in memory
+        events = self.database.events(self.name, self.record.events)  # a long run is not held in memory
         for event, follower in pairwise(chain(events, [None])):
             assert event is not None, "only the last one has no follower"
             try:
@@ -284,7 +279,7 @@ class RunLog(Log):
 
     def _take(self, event: Event, is_last: bool) -> None:
         """Let the search repeat an event, unless it has acted already."""
-        self._heed(event)
+        self.record.add([event])
         own = event.worker == self.worker
         if own and not _has_turn(event.kind, event.claim):
             return
@@ -297,13 +292,6 @@ class RunLog(Log):
         if own and event.kind == "ask":
             self._search.data.offered += [one for one in self._search.pending if one.number == event.number]
 
-    def _heed(self, event: Event) -> None:
-        """Take from the next event what concerns the run rather than the search."""
-        self._seen = event.number
-        self.steering.steer(event, self._search.spent - self._search.data.known)
-        if event.kind in ("ask", "take"):
-            self._owners[event.body.get("ask", event.number)].append(event.worker)
-
     # Processes at work ------------------------------------------------------------------------------
 
     def take_over(self) -> Proposal | None:
@@ -312,13 +300,12 @@ class RunLog(Log):
             return None
         self.catch_up()  # the last rewards of a process, and takeovers by others
         for proposal in self._lost():
-            owners = len(self._owners[proposal.number])
-            claim = f"take {proposal.number} {owners - 1}"
-            if self._append("take", {"ask": proposal.number}, claim) is None:
+            deaths = self.record.pending[proposal.number].deaths
+            if self._append("take", {"ask": proposal.number}, f"take {proposal.number} {deaths}") is None:
                 break
-            if owners > 1:
+            if deaths > 0:
                 what = "%d processes ended while they evaluated %r: with n_jobs=1, a crash counts as failed"
-                logger.warning(what, owners, proposal.leaf)
+                logger.warning(what, deaths + 1, proposal.leaf)
             return proposal
         self.overtaken = True
         return None
@@ -333,7 +320,8 @@ class RunLog(Log):
 
     def _owner(self, proposal: Proposal) -> str:
         """The process that evaluates a proposal: this one, if the log says nothing yet."""
-        return (self._owners[proposal.number] or [self.worker])[-1]
+        asked = self.record.pending.get(proposal.number)
+        return self.worker if asked is None or asked.by is None else asked.by
 
     def _is_alive(self, worker: str) -> bool:
         if worker not in self._at_work or time.monotonic() - self._looked > _LOOK:  # it may be new
@@ -374,34 +362,30 @@ def _machine() -> str:
     return hashlib.sha256(name.encode()).hexdigest()[:8]
 
 
-class _Heart:
-    """Sends heartbeats from a thread of its own."""
+class _Heart(threading.Thread):
+    """Sends the heartbeats of this process, on a connection of its own, until it leaves the run."""
 
-    def __init__(self, database: Database, run: str, worker: str) -> None:
-        self._database, self._run, self._worker = database.another(), run, worker
-        self._process, self._pauses = os.getpid(), SimpleQueue[float | None]()
-        self._database.beat(run, worker)
-        self._thread = threading.Thread(target=self._beat, daemon=True, name="dagsearch heartbeat")
-        self._thread.start()
+    def __init__(self, database: Database, name: str) -> None:
+        super().__init__(daemon=True, name="dagsearch heartbeat")
+        self.worker = f"{platform.node()} {os.getpid()} {_machine()}-{secrets.token_hex(4)}"
+        self.pauses = SimpleQueue[float | None]()
+        """Takes the seconds between two heartbeats from now on; ``None`` to leave the run."""
+        self._database, self._who = database, (name, self.worker)
+        database.beat(*self._who)
+        self.start()
 
-    def every(self, pause: float | None) -> None:
-        """Beat at this pace from now on; no longer if it is ``None``."""
-        self._pauses.put(pause)
-
-    def _beat(self) -> None:
+    def run(self) -> None:
         pause: float | None = _BEAT
         while pause is not None:
-            with suppress(Empty):
-                pause = self._pauses.get(timeout=pause)
             with suppress(StorageError):  # the search itself says so if it cannot write
-                self._database.beat(self._run, self._worker)
+                self._database.beat(*self._who)
+            with suppress(Empty):
+                pause = self.pauses.get(timeout=pause)
+        with closing(self._database), suppress(StorageError):
+            self._database.leave(*self._who)
 
-    def stop(self, database: Database) -> None:
-        """Say that the process has left the run, and close the database."""
-        if os.getpid() == self._process:  # else it is a fork
-            self.every(None)
-            self._thread.join()
-            with suppress(StorageError):
-                self._database.leave(self._run, self._worker)
-            self._database.close()
-        database.close()
+
+def _leave(heart: _Heart, database: Database) -> None:
+    heart.pauses.put(None)
+    heart.join()
+    database.close()
