@@ -595,18 +595,16 @@ def test_a_full_disk_stops_the_search_and_names_the_reward(tmp_path, full_disk):
     assert len(finished(again, 20).history) == 20
 
 
-@pytest.mark.parametrize("harm", ["delete", "replace", "cut"])
-def test_a_run_that_is_deleted_replaced_or_cut_meanwhile_stops_the_search(harm, stored, tmp_path):
+@pytest.mark.parametrize("harm", ["delete", "replace"])
+def test_a_run_that_is_deleted_or_replaced_meanwhile_stops_the_search(harm, stored, tmp_path):
     copy = cut_off(stored, 4, tmp_path / "copy.db")
     search = ds.Search.resume(stored, Sum())
     proposal = search.ask()
     if harm == "delete":
         stored.unlink()
-    elif harm == "replace":
-        copy.replace(stored)
     else:
-        changed(stored, "DELETE FROM event WHERE number > 4")
-    with pytest.raises(StorageError, match=r"deleted or replaced|are missing"):
+        copy.replace(stored)
+    with pytest.raises(StorageError, match="deleted or replaced"):
         search.tell(proposal, 1.0)
     search.close()
 

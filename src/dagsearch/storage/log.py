@@ -203,9 +203,6 @@ class RunLog(Log):
                 if os.getpid() != self._process:
                     raise StorageError("the search was opened before this process was forked: open it again")
                 number = self.database.append(self.name, self.worker, kind, body, claim)
-                if number is not None and number <= self.record.events:
-                    where = self.database.where
-                    raise StorageError(f"{where} is damaged: events of {self.name!r} are missing")
         except StorageError as error:
             lost = f"the next event ({kind}) was not written"
             if "reward" in body:
