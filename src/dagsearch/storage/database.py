@@ -17,15 +17,13 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from dagsearch._internal.texts import shown
+from dagsearch._internal.texts import described, shown
 from dagsearch.errors import StorageError
 
 # Seconds for which a statement waits for another process, and how often a transaction is begun.
 _BUSY, _TRIES = 20.0, 4
 # Number of events that are read at once.
 _CHUNK = 2_000
-# Bytes of the smallest page of SQLite.
-_SMALLEST = 512
 # Network file systems, on which SQLite does not lock reliably.
 _NETWORK = frozenset(
     ["nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ceph", "lustre", "gpfs", "beegfs", "fuse.sshfs"]
@@ -94,21 +92,17 @@ class Header(NamedTuple):
         settings = {name: value for name, value in self.settings.items() if name != "digest"}
         found = _checksum((self.version, self.problem, settings))
         if not settings.keys() >= _SETTINGS or self.settings.get("digest", found) != found:
-            raise ValueError("its settings were changed")
+            raise ValueError("the settings were changed")
         return found
 
 
 def database_of(storage: str | PathLike[str], write: bool = False) -> "Database":
     """The database at a path (SQLite) or at ``postgresql://…``; it is made if it is to be written to."""
-    if not isinstance(storage, str | PathLike):
-        raise StorageError(f"storage must be a path or postgresql://…, got {shown(storage)}")
-    where = os.fspath(storage)
-    if where in ("", ":memory:") or "\0" in where:
-        raise StorageError(f"storage={where!r} names no file: give a file name, or leave storage out")
+    where = os.fspath(storage) if isinstance(storage, str | PathLike) else ""
     if where.startswith(("postgresql://", "postgres://")):
         return PostgreSQL(where, write)
-    if "://" in where:
-        raise StorageError(f"storage must be a path or postgresql://…, got {shown(where)}")
+    if where in ("", ":memory:") or "\0" in where or "://" in where:
+        raise StorageError(f"storage must be the path of a file or postgresql://…, got {shown(storage)}")
     return SQLite(Path(where), write)
 
 
@@ -122,7 +116,6 @@ class Database:
     """Whether the file is on another machine, so that only one process may use it."""
     _begin, _mark = "BEGIN", "?"  # what begins a transaction, and what stands for a value in a statement
     _errors: tuple[type[Exception], ...] = ()
-    _busy: tuple[type[Exception], ...] = ()  # retried while nothing was written
 
     def __init__(self, where: str, write: bool) -> None:
         self.where, self._is_writing = where, False
@@ -144,7 +137,7 @@ class Database:
         return time.time()
 
     def _execute(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
-        """The rows of a statement; outside of a transaction it is repeated if the connection breaks."""
+        """The rows of a statement; if it fails outside a transaction, it is repeated on a new connection."""
         for tried in range(1, _TRIES + 1):
             try:
                 if self._connection is None:
@@ -153,11 +146,8 @@ class Database:
                 return list(cursor.fetchall()) if cursor.description else []
             except self._errors as error:
                 self.close()
-                if self._is_writing or tried == _TRIES or not isinstance(error, self._busy):
-                    reason = f": {' '.join(str(error).split())}"
-                    if "not a database" in reason:  # of SQLite
-                        reason = " is not a database of dagsearch; it was not changed"
-                    raise StorageError(f"{self.where}{reason}") from error
+                if self._is_writing or tried == _TRIES:
+                    raise StorageError(f"{self.where}: {' '.join(str(error).split())}") from error
                 time.sleep(0.1 * tried)
         raise AssertionError
 
@@ -193,8 +183,7 @@ class Database:
                 found.append(Header(row[0], row[1], row[2], *map(json.loads, row[3:])))
                 found[-1].digest()
             except (AttributeError, TypeError, ValueError) as error:
-                what = f"run {row[0]!r} cannot be read ({error})"
-                raise StorageError(f"{self.where} is damaged: {what}") from error
+                raise StorageError(f"{self.where} is damaged: run {row[0]!r} was changed") from error
         return found
 
     def run(self, name: str | None = None) -> Header:
@@ -290,26 +279,20 @@ class SQLite(Database):
 
     _begin = "BEGIN IMMEDIATE"
     _errors = (sqlite3.Error,)
-    _busy = (sqlite3.OperationalError,)
 
     def __init__(self, path: Path, write: bool) -> None:
         self._path = path.absolute()  # a reward may change the working directory
-        if write and not self._path.parent.is_dir():
-            raise StorageError(f"the folder {path.parent} does not exist; make it first")
-        if self._path.is_dir() or not (write or self._path.is_file()):
-            what = "it is not a file" if self._path.exists() else "it does not exist"
-            raise StorageError(f"there is no run {path} ({what}): check the path")
+        if not (self._path.parent.is_dir() if write else self._path.is_file()):
+            what = f"folder {path.parent}" if write else f"file {path}"
+            raise StorageError(f"there is no {what}: check the path")
         super().__init__(str(path), write)
 
     def _connect(self) -> Any:
-        # To open the file in another way would end the locks that SQLite has on it in this process.
-        if self._path.exists() and 0 < self._path.stat().st_size < _SMALLEST:  # SQLite takes it for empty
-            raise sqlite3.DatabaseError("not a database")
         connection = sqlite3.connect(self._path, timeout=_BUSY, isolation_level=None, check_same_thread=False)
         tables = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
         if tables and not {("run",), ("event",), ("worker",)} <= {*tables}:
             connection.close()
-            raise sqlite3.DatabaseError("not a database")
+            raise StorageError(f"{self.where} is not a database of dagsearch; it was not changed")
         # Readers and the writer do not wait for each other.
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")
@@ -342,7 +325,7 @@ class PostgreSQL(Database):
             raise StorageError(
                 "storage in PostgreSQL needs psycopg: pip install 'dagsearch[postgres]'"
             ) from error
-        self._url, self._errors, self._busy = url, (psycopg.Error,), (psycopg.OperationalError,)
+        self._url, self._errors = url, (psycopg.Error,)
         try:
             known = psycopg.conninfo.conninfo_to_dict(url)
         except psycopg.Error:  # whose text may hold a password
@@ -382,15 +365,14 @@ def imported(
     """
     try:
         rows = [json.loads(line) for line in lines if line.strip()]
-        header = Header(**rows[0]["run"])
+        header, events = Header(**rows[0]["run"]), [Event(**row) for row in rows[1:]]
         header.digest()
-        events = [Event(**row) for row in rows[1:]]
-        for number, event in enumerate(events, start=1):
+        for event in events:
             event.row(header.name)
-            if event.number != number:
-                raise ValueError("events are missing, or in another order")
+        if any(event.number != number for number, event in enumerate(events, start=1)):
+            raise ValueError("events are missing, or in another order")
     except (AttributeError, LookupError, TypeError, ValueError, RecursionError) as error:
-        raise StorageError(f"this is not an exported run ({type(error).__name__}: {error})") from error
+        raise StorageError(f"this is not an exported run ({described(error)})") from error
     with closing(database_of(storage, write=True)) as database:
         header = database.begin(header.name if name is None else name, header, events)
     return header, len(events), database.where
