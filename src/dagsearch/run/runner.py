@@ -6,7 +6,6 @@ A run may begin with known results, and with leaves to evaluate first.
 import logging
 import math
 import time
-from collections import Counter
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping
 from concurrent.futures import Executor, Future
 from contextlib import closing
@@ -376,12 +375,10 @@ def give(search: "Search", given: Given) -> None:
     first.
     """
     (told, first), space, key = given, search.space, search.space.key
-    before = Counter((key(one.leaf), one.reward) for one in search.history if one.known and told)
+    before = {(key(one.leaf), one.reward) for one in search.history if one.known and told}
     for one, reward in told:
-        result = key(space.learn(one.leaf if isinstance(one, Proposal) else space.as_leaf(one))), reward
-        if before[result] > 0:
-            before[result] -= 1
-        else:
+        leaf = space.learn(one.leaf if isinstance(one, Proposal) else space.as_leaf(one))
+        if (key(leaf), reward) not in before:
             search.tell(one, reward, known=True)
     evaluated = {key(one.leaf) for one in search.history if first}
     for one in first:
