@@ -292,36 +292,38 @@ def refused(storage, words, problem=None, **arguments):
 
 def test_a_run_of_another_problem_is_refused(stored, tmp_path):
     refused(
-        stored, "another problem .its type was Sum, and is Subsets", ds.problems.Subsets(17, 4, reward=sum)
+        stored,
+        "another problem or search: its type was Sum, and is Subsets",
+        ds.problems.Subsets(17, 4, reward=sum),
     )
     default(ds.problems.Synthetic(seed=0), tmp_path / "data.db").close()
-    refused(tmp_path / "data.db", "its choices or its data differ", ds.problems.Synthetic(seed=1))
+    refused(
+        tmp_path / "data.db", "another problem or search: its identity was", ds.problems.Synthetic(seed=1)
+    )
     ds.StepSearch(BitPasses(0), storage=tmp_path / "steps.db").close()
     with pytest.raises(StorageError, match="another problem"):
         ds.StepSearch(BitPasses(1), storage=tmp_path / "steps.db")
 
 
 def test_a_run_of_another_search_is_refused(stored, tmp_path):
-    refused(stored, "another search .its noisy was False, and is True", noisy=True)
-    refused(stored, "another search", covariance=ds.covariances.Overlap.of(Sum()))
-    with pytest.raises(StorageError, match="another search"):
+    refused(stored, "another problem or search: its noisy was False, and is True", noisy=True)
+    refused(stored, "another problem or search", covariance=ds.covariances.Overlap.of(Sum()))
+    with pytest.raises(StorageError, match="another problem or search"):
         default(Sum(), stored, noisy=True)
-    with pytest.raises(StorageError, match="another search"):
+    with pytest.raises(StorageError, match="another problem or search"):
         ds.Search.paper(Sum(), storage=stored)
     other = rewritten(
         stored,
         lambda rows: rows[0]["run"]["settings"]["parts"].update(covariance="others"),
         tmp_path / "other.db",
     )
-    refused(other, "another search .its covariance was others")
+    refused(other, "another problem or search: its covariance was others")
 
 
 def test_another_covariance_of_the_same_name_is_refused(tmp_path):
     matrix, storage = np.cov(np.random.default_rng(0).normal(size=(16, 40))), tmp_path / "run.db"
     default(Sum(), storage, covariance=ds.covariances.SetKernel(matrix)).close()
-    refused(
-        storage, "another covariance|another search", covariance=ds.covariances.SetKernel(matrix[::-1, ::-1])
-    )
+    refused(storage, "another problem or search", covariance=ds.covariances.SetKernel(matrix[::-1, ::-1]))
 
 
 def test_what_was_minimised_is_not_maximised_later(storage):
@@ -346,7 +348,7 @@ def test_runs_of_earlier_versions_are_continued(version, allowed, stored, monkey
 def test_parts_that_cannot_be_stored_must_be_given_again(tmp_path):
     storage, chosen = tmp_path / "run.db", Sum()
     search = finished(default(chosen, storage, covariance=ds.covariances.Overlap.of(chosen)), 8)
-    refused(storage, "another search")
+    refused(storage, "another problem or search")
     again = ds.Search.resume(storage, chosen, covariance=ds.covariances.Overlap.of(chosen))
     assert history(again) == history(search)
     again.close()

@@ -144,26 +144,21 @@ def _check_same(then: Header, now: Header, where: str) -> None:
     if int(then.version.partition(".")[0]) > int(now.version.partition(".")[0]):
         raise StorageError(f"{versions}: continue it there, or export its rewards with 'dagsearch export'")
     if then.version != now.version:
-        logger.warning("%s: the last digits of beliefs may differ, and eventually the proposals", versions)
-    before, after = (_composition(one, then.version == now.version) for one in (then, now))
-    for what, begun, given in (("problem", then.problem, now.problem), ("search", before, after)):
-        for name, value in given.items():
-            if (was := begun.get(name, value)) != value:
-                digest = r"\b[0-9a-f]{16,}\b"  # which says nothing to a reader
-                was, found = (re.sub(digest, "", str(one)).strip() for one in (was, value))
-                differs = f"its {name} was {was}, and is {found}"
-                differs = "its choices or its data differ" if was == found else differs
-                raise StorageError(
-                    f"{where} is the run of another {what} ({differs}). Continue it with the same {what} and "
-                    "the same arguments, or begin a new run in another file or under another name="
-                )
+        logger.warning("%s: last digits of beliefs, and so later proposals, may differ", versions)
+    before, after = (_identity(header, then.version == now.version) for header in (then, now))
+    for name, value in after.items():
+        if (was := before.get(name, value)) != value:
+            raise StorageError(
+                f"{where} is a run of another problem or search: its {name} was {was}, and is {value}. Pass "
+                "the same problem, data and arguments, or another file or name= to begin a new run"
+            )
 
 
-def _composition(header: Header, with_parts: bool) -> dict[str, Any]:
+def _identity(header: Header, with_parts: bool) -> dict[str, Any]:
     """What must be equal in two searches. Versions may describe the same parts differently."""
     made = header.settings
-    parts = made["parts"] if with_parts else {}
-    return {"method": made["made_by"], "minimize": made["leaves"]["minimize"], **made["arguments"], **parts}
+    search = {"method": made["made_by"], "minimize": made["leaves"]["minimize"], **made["arguments"]}
+    return {**header.problem, **search, **(made["parts"] if with_parts else {})}
 
 
 class RunLog(Log):
@@ -264,13 +259,9 @@ class RunLog(Log):
             assert event is not None, "only the last one has no follower"
             try:
                 self._take(event, follower is None)
-            except StorageError:
-                raise
             except Exception as error:
                 what = f"event {event.number} ({event.kind}) of {self.database.where}"
-                raise StorageError(
-                    f"{what} cannot be repeated ({described(error)}): is it of another problem?"
-                ) from error
+                raise StorageError(f"{what} cannot be repeated ({described(error)})") from error
             finally:
                 self._repeated, self.learns = None, True
 
