@@ -142,10 +142,8 @@ class Processes(ThreadPoolExecutor):
         try:
             self._problem = cloudpickle.dumps(problem)
         except Exception as error:
-            raise ValueError(
-                f"{type(problem).__name__} cannot be sent to another process ({type(error).__name__}: "
-                f"{error}): keep open files and locks out of it, or use threads"
-            ) from error
+            what = f"{type(problem).__name__} cannot be sent to another process ({described(error)})"
+            raise ValueError(f"{what}: keep open files and locks out of it, or use threads") from error
         self._own = local()  # the process of a thread
         self._started, self._over = set[Process](), False
 

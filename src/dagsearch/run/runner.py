@@ -309,8 +309,8 @@ def tell_or_fail(
     tried = shown(asked or proposal.leaf, _OF_LEAF) if asked or not known_by_run else "the function"
     if on_error == "raise":
         failure = EvaluationError(
-            f"evaluating {tried} failed after {len(search.history)} evaluations ({what}). No earlier reward "
-            "is lost: error.result is the result so far, and on_error='skip' continues without such leaves"
+            f"evaluating {tried} failed after {len(search.history)} evaluations ({what}): error.result is "
+            "the result so far, and on_error='skip' continues without such leaves"
         )
         search.data.stopped = "error"
         failure.result = search.result()
@@ -356,15 +356,16 @@ def checked_given(problem: Any, known: Known, start: Iterable[Any]) -> Given:
         raise ValueError("known and start do not apply to costly steps: only the search takes steps")
     space = Space(problem)
     named = [(f"known[{place}]", leaf) for place, (leaf, _) in enumerate(told)]
-    for name, given in named + [(f"start[{place}]", leaf) for place, leaf in enumerate(first)]:
+    named += [(f"start[{place}]", leaf) for place, leaf in enumerate(first)]
+    for name, given in named:
         try:
             leaf = given.leaf if isinstance(given, Proposal) else space.as_leaf(given)
             space.key(leaf)
             if len(space.problem.actions(leaf)) > 0:
                 raise ProblemError("the problem has actions there")
         except Exception as error:  # the problem's own methods, of a leaf that it may not understand
-            what = f"{shown(given)} is not a leaf of the problem ({described(error)})"
-            raise ProblemError(f"{name}: {what}") from error
+            what = f"{name}: {shown(given)} is not a leaf of the problem"
+            raise ProblemError(f"{what} ({described(error)})") from error
     return told, first
 
 

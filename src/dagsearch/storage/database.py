@@ -1,6 +1,6 @@
 """Runs in a database: two tables that are only appended to, and one with the processes at work.
 
-Numbers of events have no gaps. A ``claim`` is unique within a run: if two processes claim the same thing,
+Event numbers have no gaps. A ``claim`` is unique within a run: if two processes claim the same thing,
 such as the next proposal, the database refuses one of them. A transaction is one short write; none is open
 while a model computes or an evaluation runs. Rows are read as JSON and never executed, and their checksums
 detect damage.
@@ -20,15 +20,15 @@ from typing import Any, NamedTuple
 from dagsearch._internal.texts import described, shown
 from dagsearch.errors import StorageError
 
-# Seconds for which a statement waits for another process, and how often a transaction is begun.
+# Seconds that a statement waits for other processes, and how often it is tried.
 _BUSY, _TRIES = 20.0, 4
-# Number of events that are read at once.
+# Number of events read at a time.
 _CHUNK = 2_000
 # Network file systems, on which SQLite does not lock reliably.
 _NETWORK = frozenset(
     ["nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ceph", "lustre", "gpfs", "beegfs", "fuse.sshfs"]
 )
-# What the settings of a run hold.
+# What the settings of a run must have.
 _SETTINGS = {"made_by", "arguments", "parts", "leaves", "seed"}
 
 _TABLES = (
@@ -72,11 +72,7 @@ class Event(NamedTuple):
 
 
 class Header(NamedTuple):
-    """What identifies a run.
-
-    When it was ``created``, in seconds since 1970, by which ``version`` of dagsearch, the problem's
-    fingerprint, and how the search is composed.
-    """
+    """A run: ``created`` at a time in seconds since 1970, the problem's fingerprint, how it is searched."""
 
     name: str
     created: float
@@ -85,10 +81,7 @@ class Header(NamedTuple):
     settings: dict[str, Any]
 
     def digest(self) -> str:
-        """A checksum of all but name and time; raises ``ValueError`` unless it is the one in the settings.
-
-        The settings of the first runs have none.
-        """
+        """A checksum of all but name and time; raises ``ValueError`` if the settings have another one."""
         settings = {name: value for name, value in self.settings.items() if name != "digest"}
         found = _checksum((self.version, self.problem, settings))
         if not settings.keys() >= _SETTINGS or self.settings.get("digest", found) != found:
@@ -107,7 +100,7 @@ def database_of(storage: str | PathLike[str], write: bool = False) -> "Database"
 
 
 class Database:
-    """One connection, which is opened when it is needed; a second thread needs another one.
+    """A connection that is opened when needed; every thread needs its own.
 
     ``where`` names it in messages; ``write`` says whether tables are made.
     """
@@ -129,27 +122,26 @@ class Database:
         raise NotImplementedError
 
     def _enter(self, run: str) -> None:
-        """Called when a transaction has begun, which no other writer of the run may enter."""
+        """Called at the start of a transaction, which no other writer of the run may be in."""
         raise NotImplementedError
 
     def _now(self) -> float:
         """Seconds since 1970, by a clock that all processes of a run share."""
         return time.time()
 
-    def _execute(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
+    def _execute(self, statement: str, *values: Any, tried: int = 1) -> list[tuple[Any, ...]]:
         """The rows of a statement; if it fails outside a transaction, it is repeated on a new connection."""
-        for tried in range(1, _TRIES + 1):
-            try:
-                if self._connection is None:
-                    self._connection = self._connect()
-                cursor = self._connection.execute(statement.replace("?", self._mark), values)
-                return list(cursor.fetchall()) if cursor.description else []
-            except self._errors as error:
-                self.close()
-                if self._is_writing or tried == _TRIES:
-                    raise StorageError(f"{self.where}: {' '.join(str(error).split())}") from error
-                time.sleep(0.1 * tried)
-        raise AssertionError
+        try:
+            if self._connection is None:
+                self._connection = self._connect()
+            cursor = self._connection.execute(statement.replace("?", self._mark), values)
+            return list(cursor.fetchall()) if cursor.description else []
+        except self._errors as error:
+            self.close()
+            if self._is_writing or tried == _TRIES:
+                raise StorageError(f"{self.where}: {' '.join(str(error).split())}") from error
+        time.sleep(0.1 * tried)
+        return self._execute(statement, *values, tried=tried + 1)
 
     @contextmanager
     def _writing(self, run: str = "") -> Iterator[None]:
@@ -203,7 +195,7 @@ class Database:
     def begin(self, name: str | None, header: Header, events: Iterable[Event] | None = None) -> Header:
         """Begin a run, unless there is one with this name, or one at all if there is no name.
 
-        With ``events`` a whole run is written, and it is an error if there is one.
+        ``events`` are those of an imported run, which must not exist yet.
         """
         if name is not None and not (isinstance(name, str) and name.isprintable() and name):
             raise StorageError(f"name must be text that can be printed, got {shown(name)}")
@@ -238,7 +230,7 @@ class Database:
         )
 
     def events(self, run: str, after: int = 0) -> Iterator[Event]:
-        """The events behind a number, in order; raises :class:`StorageError` at the first that is damaged."""
+        """The events after a number, in order; raises :class:`StorageError` at the first damaged one."""
         select = "SELECT * FROM event WHERE run = ? AND number > ? ORDER BY number LIMIT ?"
         while True:
             rows = self._execute(select, run, after, _CHUNK)
@@ -254,7 +246,7 @@ class Database:
     # Processes at work -------------------------------------------------------------------------------
 
     def beat(self, run: str, worker: str) -> None:
-        """Record a heartbeat, by one statement that does not wait for those of other processes."""
+        """Record a heartbeat, with one statement that does not wait for those of other processes."""
         new = "INSERT INTO worker VALUES (?, ?, ?)"
         insert = f"{new} ON CONFLICT (run, name) DO UPDATE SET beat = excluded.beat"
         self._execute(insert, run, worker, self._now())
@@ -275,7 +267,7 @@ def _checksum(row: Sequence[Any]) -> str:
 
 
 class SQLite(Database):
-    """A file."""
+    """A file, for the processes of one machine."""
 
     _begin = "BEGIN IMMEDIATE"
     _errors = (sqlite3.Error,)
@@ -322,9 +314,7 @@ class PostgreSQL(Database):
         try:
             import psycopg
         except ModuleNotFoundError as error:
-            raise StorageError(
-                "storage in PostgreSQL needs psycopg: pip install 'dagsearch[postgres]'"
-            ) from error
+            raise StorageError("PostgreSQL needs psycopg: pip install 'dagsearch[postgres]'") from error
         self._url, self._errors = url, (psycopg.Error,)
         try:
             known = psycopg.conninfo.conninfo_to_dict(url)
@@ -358,7 +348,7 @@ def exported(database: Database, header: Header) -> Iterator[str]:
 def imported(
     storage: str | PathLike[str], lines: Iterable[str], name: str | None = None
 ) -> tuple[Header, int, str]:
-    """Write exported lines to a new run, named as before or as ``name`` says.
+    """Store exported lines as a new run, under the exported name or under ``name``.
 
     Returns the run, its number of events, and the name of its database. Nothing is written, and no database
     created, unless all lines are well-formed.

@@ -43,7 +43,7 @@ logger = logging.getLogger(__name__)
 Body = dict[str, Any]
 # Largest number of characters of a label or an action that are stored.
 _LONGEST = 80
-# Number of random leaves by which problems are compared.
+# Number of random leaves in the fingerprint of a problem.
 _LEAVES = 8
 
 
@@ -84,11 +84,9 @@ class StateCodec:
         encoded = [self.encode(state) for state in states]
         for state, written in zip(states, encoded, strict=True):
             if not space.same(self.decode(written), state):
-                raise ProblemError(
-                    f"decode(encode(state)) is a state other than {state!r}: correct one of the two methods"
-                )
+                raise ProblemError(f"decode(encode(state)) must be equal to the state {shown(state)}")
         self.digest = hashlib.sha256(json.dumps(encoded).encode()).hexdigest()
-        """Differs between problems, unless these states are the same."""
+        """A digest of these states, by which problems are compared."""
 
     def encode(self, state: State) -> Any:
         """The state as JSON."""
@@ -97,10 +95,8 @@ class StateCodec:
             json.dumps(encoded, allow_nan=False)
             return encoded
         except (TypeError, ValueError) as error:
-            raise ProblemError(
-                f"the state {state!r} cannot be stored ({error}): use numbers, text, None or "
-                "tuples, or give the problem encode(state), which returns JSON's types, and decode(encoded)"
-            ) from error
+            what = "use numbers, text, None or tuples, or give the problem encode(state) and decode(encoded)"
+            raise ProblemError(f"the state {shown(state)} cannot be stored ({error}): {what}") from error
 
 
 def moves_to(leaf: Any, actions: Sequence[Action]) -> list[str] | None:
@@ -112,8 +108,8 @@ def leaf_form(space: Space) -> dict[str, Any]:
     """How to read encoded leaves of a problem.
 
     Their ``"form"``: a ``"set"`` of items, a ``"sequence"``, ``"choices"`` as pairs of name and value, or
-    ``None`` if it is unknown. ``"labels"`` are texts for the numbers in a leaf, or ``None``. Further whether
-    rewards are negated to ``"minimize"``, and whether it is a ``"game"`` of two, or has costly ``"steps"``.
+    ``None`` if it is unknown. ``"labels"`` are texts for the numbers in a leaf, or ``None``. The others are
+    true if rewards are negated to ``"minimize"``, in a ``"game"`` of two, and if ``"steps"`` are costly.
     """
     problem, forms = space.problem, {NamedChoices: "choices", TupleProblem: "sequence", Subsets: "set"}
     form = next((name for kind, name in forms.items() if isinstance(problem, kind)), None)
@@ -161,7 +157,7 @@ class LeafEvents:
         return {**more, **body}, claim
 
     def _asked(self, proposal: Proposal) -> Body:
-        """What an ask says."""
+        """The body of an ask."""
         search, leaf = self._search, self.codec.encode(proposal.leaf)
         return {
             "leaf": leaf,
@@ -187,7 +183,7 @@ class LeafEvents:
         return list(map(float, posterior.in_reward_units(explored.value(explored.root))))
 
     def _told(self, evaluation: Evaluation, proposal: Proposal | None, outcome: Any) -> Body:
-        """What a tell says, with the belief about the reward just before; ``outcome`` is its noise."""
+        """The body of a tell, with the belief about the reward just before it; ``outcome`` is its noise."""
         search, actions = self._search, None
         predicted = search.posterior.of_reward(evaluation.row, outcome)
         if proposal is not None and (
@@ -236,10 +232,8 @@ class LeafEvents:
                     return
                 search.withdraw(made)
             if not self._differs:
-                logger.warning(
-                    "a repeated descent reached another leaf than the recorded one, because this machine or "
-                    "version decides differently. The search continues with the recorded leaves"
-                )
+                what = "a repeated descent did not reach the recorded leaf, which the search uses: %s"
+                logger.warning(what, "this machine or version rounds differently")
             self._differs = True
         search.turn = body["turn"]
         search.accept(Proposal(leaf, actions), event.number)
@@ -285,7 +279,7 @@ class LeafEvents:
 class StepEvents(LeafEvents):
     """Events of a search with costly steps: which steps were asked for, and where they led.
 
-    What an iterator of actions named for a proposal belongs to its ask: no other process asks for it again.
+    An action that an iterator yielded is stored with its ask, so that no other process asks for it again.
     """
 
     _search: "StepSearch"  # type: ignore[assignment]
@@ -337,7 +331,6 @@ def _encoded(actions: Any, state: State) -> list[Any]:
             raise TypeError("they are an iterator")
         return [to_json(action) for action in actions]
     except TypeError as error:
-        raise ProblemError(
-            f"actions that a step or an iterator names at {shown(state)} cannot be stored ({error}): use "
-            "numbers, text, tuples or frozensets and do the rest in expand, or list them in actions(state)"
-        ) from error
+        what = "use numbers, text, tuples or frozensets, or list them in actions(state)"
+        where = f"actions that a step or an iterator names at {shown(state)}"
+        raise ProblemError(f"{where} cannot be stored ({error}): {what}") from error

@@ -119,9 +119,7 @@ def resume(
     try:
         return cast("Search", maker(problem, **arguments))
     except TypeError as error:
-        raise StorageError(
-            f"the search was made by {made_by}(...): pass the same arguments to resume ({error})"
-        ) from error
+        raise StorageError(f"pass the arguments of {made_by}(...) to resume, too ({error})") from error
 
 
 def _plain(arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -172,7 +170,6 @@ class RunLog(Log):
         self.database, self.name, self.record = database_of(storage), header.name, Record(header)
         self.listeners: list[Any] = []
         """Called with every event of another process."""
-        self._process = os.getpid()
         self._search: Search = weakref.proxy(search)
         self._events = (StepEvents if has_costly_steps(search.problem) else LeafEvents)(search, codec)
         self.decoded = codec.decode
@@ -195,7 +192,7 @@ class RunLog(Log):
         """Store an event; returns its number, or ``None`` if another process was faster to claim it."""
         try:
             with self.deciding():
-                if os.getpid() != self._process:
+                if not self._heart.is_alive():  # a fork has no other threads
                     raise StorageError("the search was opened before this process was forked: open it again")
                 number = self.database.append(self.name, self.worker, kind, body, claim)
         except StorageError as error:
@@ -220,10 +217,8 @@ class RunLog(Log):
         except (CovarianceError, SearchExhausted, OutOfTime, StorageError):
             raise
         except BaseException as error:
-            self.broken = (
-                f"the search was stopped halfway ({type(error).__name__}: {error}) and may differ from its "
-                f"log. No reported reward is lost: open the search from {self.database.where} again"
-            )
+            what = f"the search was stopped halfway ({described(error)}) and may differ from its log"
+            self.broken = f"{what}: resume it from {self.database.where}"
             raise
 
     def write(self, kind: str, *about: Any, **body: Any) -> int | None:

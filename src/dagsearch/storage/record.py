@@ -177,11 +177,6 @@ class Record:
         return record
 
     @property
-    def selection(self) -> bool:
-        """Whether features are selected."""
-        return bool(self.about)
-
-    @property
     def wanted(self) -> dict[int, Any]:
         """Leaves to evaluate next, as they are stored, by the number of the request."""
         return {number: one.value for number, one in self.requests.items() if one.answer is None}
