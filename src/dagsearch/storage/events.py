@@ -41,8 +41,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 Body = dict[str, Any]
-# Largest number of characters of a label or an action that are stored.
-_LONGEST = 80
 # Number of random leaves in the fingerprint of a problem.
 _LEAVES = 8
 
@@ -101,7 +99,7 @@ class StateCodec:
 
 def moves_to(leaf: Any, actions: Sequence[Action]) -> list[str] | None:
     """The actions to an encoded leaf that does not show them itself, as text; ``None`` if it does."""
-    return None if isinstance(leaf, (list, dict)) else [str(action)[:_LONGEST] for action in actions]
+    return None if isinstance(leaf, (list, dict)) else [str(action) for action in actions]
 
 
 def leaf_form(space: Space) -> dict[str, Any]:
@@ -116,7 +114,7 @@ def leaf_form(space: Space) -> dict[str, Any]:
     labels = getattr(problem, "labels", None) if form in ("sequence", "set") else None
     return {
         "form": form,
-        "labels": None if labels is None else [str(label)[:_LONGEST] for label in labels],
+        "labels": None if labels is None else list(map(str, labels)),
         "minimize": is_minimized(problem),
         "game": space.has_players,
         "steps": has_costly_steps(problem),
