@@ -121,7 +121,7 @@ class Runner(Generic[T]):
         self._data = search.data
         self._began = time.perf_counter()
         self._running: dict[Future[Any], Proposal] = {}
-        self._total, self._exhausted, self._paused = 0.0, False, False
+        self._total, self._exhausted = 0.0, False
 
     def steps(self, total: float, lost_after: float = LOST_AFTER) -> Generator[T]:
         """Evaluate until the evaluations have taken ``total``; yields what ``take`` returns for each."""
@@ -173,9 +173,6 @@ class Runner(Generic[T]):
                 self._propose(request, leaf)
         if not paused and not (self._exhausted and self._elsewhere):
             self._start_evaluations()
-        if paused and not self._paused:
-            logger.warning("the search is paused; to continue, use 'dagsearch watch --steer'")
-        self._paused = paused
         if self._running:
             return True
         # The rewards of others count here, too, and they may die.
