@@ -306,8 +306,8 @@ def tell_or_fail(
     tried = shown(asked or proposal.leaf, _OF_LEAF) if asked or not known_by_run else "the function"
     if on_error == "raise":
         failure = EvaluationError(
-            f"evaluating {tried} failed after {len(search.history)} evaluations ({what}): error.result is "
-            "the result so far, and on_error='skip' continues without such leaves"
+            f"evaluating {tried} failed after {len(search.history)} evaluations ({what}). The result so "
+            "far is error.result, and on_error='skip' continues without such leaves"
         )
         search.data.stopped = "error"
         failure.result = search.result()
