@@ -31,20 +31,16 @@ Process: TypeAlias = "subprocess.Popen[bytes]"
 _ATTEMPTS = 3
 # Seconds between two checks of the parent.
 _CHECK = 1.0
-# What is raised if a process has died.
+# Raised when a process has died.
 _DEATH = (EOFError, OSError, pickle.UnpicklingError)
 # Seconds in which Dask's scheduler must answer.
 _SCHEDULER_TIMEOUT = 30.0
+# The message of a PoolError.
+_STOPPED = "the workers have stopped working (%s): run again to continue; no reported reward is lost"
 
 
 class PoolError(DagSearchError, RuntimeError):
     """The workers have stopped working. No reported reward is lost: run again to continue."""
-
-    def __init__(self, error: BaseException) -> None:
-        super().__init__(
-            f"the workers have stopped working ({described(error)}). No reported reward is lost: run again "
-            "with a working executor to continue"
-        )
 
 
 class Pool:
@@ -79,7 +75,7 @@ class Pool:
         try:  # a scheduler that is gone would be awaited forever
             return sum(self._client.nthreads(callback_timeout=_SCHEDULER_TIMEOUT).values()) or 1
         except OSError as error:
-            raise PoolError(error) from error
+            raise PoolError(_STOPPED % described(error)) from error
 
     def start(self, problem: Problem, leaf: State) -> "Future[Any]":
         """Begin an evaluation; in the calling thread, it is over then, and Ctrl-C is raised here."""
@@ -93,7 +89,7 @@ class Pool:
         try:
             return self._executor.submit(evaluate, problem, leaf, **self._settings)
         except (BrokenExecutor, RuntimeError, OSError) as error:
-            raise PoolError(error) from error
+            raise PoolError(_STOPPED % described(error)) from error
 
     def finished(self, running: Sequence["Future[Any]"], patience: float) -> Sequence["Future[Any]"]:
         """Wait up to ``patience`` seconds; returns ended evaluations, in the order in which they began."""
@@ -102,7 +98,7 @@ class Pool:
         ended = [one for one in awaited if one.done()]
         for one in ended:
             if self._executor is not None and (broken := breakdown(one)) is not None:
-                raise PoolError(broken) from broken
+                raise PoolError(_STOPPED % described(broken)) from broken
         return ended
 
     def close(self) -> None:
@@ -148,12 +144,12 @@ class Processes(ThreadPoolExecutor):
         self._started, self._over = set[Process](), False
 
     def submit(self, call: Any, /, problem: Any, leaf: Any) -> "Future[Any]":  # type: ignore[override]
-        """Evaluate a leaf; the processes know how, and of which problem."""
+        """Evaluate a leaf of the problem that the processes have loaded."""
         attempts = 1 if isinstance(leaf, Edge) else _ATTEMPTS  # no step is taken twice
         return super().submit(self._evaluated, cloudpickle.dumps(leaf), attempts)
 
     def _evaluated(self, leaf: bytes, attempts: int) -> Any:
-        """The outcome of an evaluation, which is begun again if its process dies."""
+        """The outcome of an evaluation, which is started again if its process dies."""
         for attempt in range(1, attempts + 1):
             process = self._ready()
             began, timer = time.monotonic(), Timer(self._timeout, _kill, (process,))
@@ -266,7 +262,7 @@ def evaluated(problem: Any, leaf: State) -> Any:
 
 
 def evaluate(problem: Problem, leaf: State) -> Any:
-    """Make the expensive call in another thread or process. Every error that it raises can be sent back."""
+    """Make the expensive call in another thread or process; every error that it raises can be sent back."""
     try:
         return evaluated(problem, leaf)
     except (Exception, SystemExit) as error:
@@ -274,7 +270,7 @@ def evaluate(problem: Problem, leaf: State) -> Any:
 
 
 def _sendable(error: BaseException) -> Exception:
-    """A copy of an error as it arrives elsewhere, or :class:`RemoteError`."""
+    """A copy of an error as another process receives it, or a :class:`RemoteError`."""
     with suppress(Exception):
         copy = pickle.loads(cloudpickle.dumps(error))
         # An executor that raises BrokenExecutor is broken itself.
