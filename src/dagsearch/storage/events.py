@@ -87,11 +87,9 @@ class StateCodec:
         """A digest of these states, by which problems are compared."""
 
     def encode(self, state: State) -> Any:
-        """The state as JSON."""
+        """The state in JSON's types, as it is read later: a tuple is a list."""
         try:
-            encoded = self._encode(state)
-            json.dumps(encoded, allow_nan=False)
-            return encoded
+            return json.loads(json.dumps(self._encode(state), allow_nan=False))
         except (TypeError, ValueError) as error:
             what = "use numbers, text, None or tuples, or give the problem encode(state) and decode(encoded)"
             raise ProblemError(f"the state {shown(state)} cannot be stored ({error}): {what}") from error
