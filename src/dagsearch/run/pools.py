@@ -78,7 +78,7 @@ class Pool:
             raise PoolError(_STOPPED % described(error)) from error
 
     def start(self, problem: Problem, leaf: State) -> "Future[Any]":
-        """Begin an evaluation; in the calling thread, it is over then, and Ctrl-C is raised here."""
+        """Start an evaluation; in the calling thread, it has ended on return, and Ctrl-C is raised here."""
         if self._executor is None:
             future = Future[Any]()
             try:
@@ -196,7 +196,7 @@ class Processes(ThreadPoolExecutor):
             raise BrokenExecutor(f"its worker process {how}, before the evaluation could begin") from error
         if unusable is not None:
             self._end(process)
-            raise BrokenExecutor(f"the problem cannot be loaded there: {described(unusable)}")
+            raise BrokenExecutor(f"a worker process cannot load the problem: {described(unusable)}")
         return process
 
     def _end(self, process: Process) -> str:
@@ -280,7 +280,7 @@ def _sendable(error: BaseException) -> Exception:
 
 
 def serve() -> None:
-    """Answer what comes through standard input, until the parent is gone."""
+    """Answer requests from standard input until the parent is gone."""
     requests, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     with open(os.devnull) as empty:
         os.dup2(empty.fileno(), 0)  # also for programs that evaluations start

@@ -112,8 +112,8 @@ evaluation does not count. The last argument is true if the run is ending: a fai
 class Runner(Generic[T]):
     """Keeps the workers of a pool busy with the leaves that a search asks for.
 
-    If the search has storage, other processes may take part in the run: the budget is that of all of them,
-    and the run ends for each when it ends for all. The pool is closed at the end.
+    With storage, other processes may take part in the run: they share its budget, and it ends for all of them
+    together. The pool is closed at the end.
     """
 
     def __init__(self, search: "Search", pool: Pool, take: Take[T], stop: Stop) -> None:
@@ -175,7 +175,7 @@ class Runner(Generic[T]):
             self._start_evaluations()
         if self._running:
             return True
-        # The rewards of others count here, too, and they may die.
+        # The rewards of other processes count, too; or these processes die, and their leaves are free.
         waits = paused or (self._data.stopped == "budget" and bool(self._elsewhere))
         if waits:
             time.sleep(_GLANCE)
@@ -188,7 +188,7 @@ class Runner(Generic[T]):
 
     @property
     def _left(self) -> float:
-        """What is left of the budget for further evaluations."""
+        """The budget left for further evaluations."""
         if self._data.stopped != "budget":
             return 0.0
         busy = [*self._running.values(), *self._elsewhere]
@@ -198,7 +198,7 @@ class Runner(Generic[T]):
         """Start evaluations until all workers are busy."""
         while self._left > 0 and len(self._running) < self._pool.workers():
             try:
-                if self._running:  # something is evaluated, however little time there is
+                if self._running:  # at least one leaf is evaluated, however little time there is
                     self._search.deadline.check()
                 proposal = self._search.try_ask()
             except OutOfTime:
@@ -225,7 +225,7 @@ class Runner(Generic[T]):
             return  # the search must not know more than its log
         for future, proposal in self._running.items():
             if future.done() and breakdown(future) is None:
-                self._take(proposal, future, True)  # its cost has been paid
+                self._take(proposal, future, True)  # it was paid for
             else:
                 self._data.offered.append(proposal)
         self._search.log.write("end", stopped=self._data.stopped)
@@ -235,11 +235,11 @@ class Runner(Generic[T]):
         search, log = self._search, cast(Any, self._search.log)
         try:
             if has_costly_steps(search.problem):
-                raise ValueError("the search says which steps to take")
+                raise ValueError("only the search chooses steps")
             proposal = search.checked_proposal(log.decoded(encoded))
             closed = not search.repeats and search.index.is_closed(proposal.leaf)
             if closed or search.data.find(proposal.leaf) is not None:
-                raise ValueError("the leaf was evaluated already, or is being evaluated")
+                raise ValueError("the leaf has been evaluated, or is being evaluated")
         except Exception as error:  # the problem's own methods, of a leaf that it may not understand
             log.write("answer", request=request, refused=described(error))
             return
@@ -350,7 +350,7 @@ def checked_given(problem: Any, known: Known, start: Iterable[Any]) -> Given:
     """The arguments ``known`` and ``start`` as lists; raises if a leaf or reward is unusable."""
     told, first = pairs_of(known), _listed("start", start, "leaves")
     if has_costly_steps(problem) and (told or first):
-        raise ValueError("known and start do not apply to costly steps: only the search takes steps")
+        raise ValueError("known and start do not apply to costly steps: only the search chooses steps")
     space = Space(problem)
     named = [(f"known[{place}]", leaf) for place, (leaf, _) in enumerate(told)]
     named += [(f"start[{place}]", leaf) for place, leaf in enumerate(first)]
@@ -382,7 +382,7 @@ def give(search: "Search", given: Given) -> None:
     for one in first:
         leaf, actions = (one.leaf, one.actions) if isinstance(one, Proposal) else (one, None)
         leaf = space.as_leaf(leaf if space.by_run is None else dict(leaf))
-        # A leaf is closed, too, after a failure.
+        # Leaves that failed are closed, too.
         if not (key(leaf) in evaluated or search.index.is_closed(leaf) or search.data.find(leaf) is not None):
             search.data.offered.append(search.propose(leaf, actions))
 

@@ -193,7 +193,7 @@ class Database:
         return next((one for one in runs if name is None or one.name == name), None)
 
     def begin(self, name: str | None, header: Header, events: Iterable[Event] | None = None) -> Header:
-        """Begin a run, unless there is one with this name, or one at all if there is no name.
+        """Begin a run, unless there is one with this name; without a name, unless there is any.
 
         ``events`` are those of an imported run, which must not exist yet.
         """

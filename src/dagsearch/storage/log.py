@@ -261,7 +261,7 @@ class RunLog(Log):
                 self._repeated, self.learns = None, True
 
     def _take(self, event: Event, is_last: bool) -> None:
-        """Let the search repeat an event, unless it has acted already."""
+        """Let the search repeat an event, unless it has already acted on it."""
         self.record.add([event])
         own = event.worker == self.worker
         if own and not _has_turn(event.kind, event.claim):
@@ -319,7 +319,7 @@ def _has_turn(kind: str, claim: str | None) -> bool:
 
 
 def at_work(database: Database, run: str, lost_after: float = LOST_AFTER) -> set[str]:
-    """The processes that have neither left a run nor ended on this machine, nor are silent for too long."""
+    """The processes of a run with a heartbeat in the last seconds that have not ended on this machine."""
     return {worker for worker in database.beating(run, lost_after) if not _has_ended(worker)}
 
 
@@ -338,7 +338,7 @@ def _has_ended(worker: str) -> bool:
 
 @cache
 def _machine() -> str:
-    """Differs between machines, and between containers, because each numbers its own processes."""
+    """Identifies the machine or the container, each of which numbers its own processes."""
     name = platform.node()
     with suppress(OSError):
         name += Path("/proc/sys/kernel/random/boot_id").read_text() + os.readlink("/proc/self/ns/pid")
@@ -360,10 +360,10 @@ class _Heart(threading.Thread):
     def run(self) -> None:
         pause: float | None = _BEAT
         while pause is not None:
-            with suppress(StorageError):  # the search itself says so if it cannot write
-                self._database.beat(*self._who)
             with suppress(Empty):
                 pause = self.pauses.get(timeout=pause)
+            with suppress(StorageError):  # the search itself says so if it cannot write
+                self._database.beat(*self._who)
         with closing(self._database), suppress(StorageError):
             self._database.leave(*self._who)
 
