@@ -146,9 +146,11 @@ def _check_same(then: Header, now: Header, where: str) -> None:
     before, after = (_identity(header, then.version == now.version) for header in (then, now))
     for name, value in after.items():
         if (was := before.get(name, value)) != value:
+            differs = f"its {name} was {was}, and is {value}"
+            differs = re.sub(r"\b([0-9a-f]{8})[0-9a-f]{8,}\b", r"\1…", differs)  # digests say little
             raise StorageError(
-                f"{where} is a run of another problem or search: its {name} was {was}, and is {value}. Pass "
-                "the same problem, data and arguments, or another file or name= to begin a new run"
+                f"{where} is a run of another problem or search: {differs}. Pass the same problem, data and "
+                "arguments, or another file or name= to begin a new run"
             )
 
 
