@@ -18,8 +18,8 @@ class Log:
     seen.
     """
 
-    steering: Any = None
-    """The requests of a stored run's users; ``None`` without storage."""
+    record: Any = None
+    """The state of the stored run, with the requests of its users; ``None`` without storage."""
     began = 0
     """Number of the event with which the run of this process began."""
     overtaken = False
@@ -54,16 +54,16 @@ class Log:
     def write(self, kind: str, *about: Any, **body: Any) -> int | None:
         """Report an event; returns its number, or ``None`` if another process was faster.
 
-        ``about`` depends on the kind. ``body`` must be JSON, except for ``note``, which may be any object.
+        ``about`` depends on the kind. ``body`` must be JSON, except for ``note``, which may be any object. A
+        ``request`` in it is the number of the user's request that the event answers.
 
         ==========  =================================================================================
         kind        about
         ==========  =================================================================================
-        ``ask``     proposal; number of its draws, ``None`` if a user has chosen the leaf; the request
+        ``ask``     proposal; number of its draws, ``None`` if a user has chosen the leaf
         ``tell``    evaluation; pending proposal, if there is one; noise variance, or the costly step
         ``forget``  pending proposal; the failed leaf, if it is another one
         ``untell``  leaf whose rewards are taken back
-        ``answer``  number of the request that is refused
         ==========  =================================================================================
         """
         return next(self._numbers)

@@ -348,13 +348,12 @@ def test_what_a_process_learns_while_another_begins_a_part_belongs_to_its_own_pa
         assert hyperparameters(first) == hyperparameters(second)
 
 
-def test_an_unattended_heart_is_a_death(join, monkeypatch):
+def test_an_unattended_heart_is_a_death(join, storage, monkeypatch):
     """Silence longer than ``lost_after`` counts, though the process is still there."""
     first, second = join(), join()
     proposal = first.ask()
-    first.log._heart.every(None)
-    first.log._heart._thread.join()
-    with closing(first.log.database.another()) as database:
+    monkeypatch.setattr(first.log._heart._database, "beat", lambda *who: None)
+    with closing(database_of(storage)) as database:
         database._execute("UPDATE worker SET beat = beat - 1000 WHERE name = ?", first.log.worker)
     look(second)
     assert second.ask() == proposal

@@ -292,36 +292,36 @@ def refused(storage, words, problem=None, **arguments):
 
 def test_a_run_of_another_problem_is_refused(stored, tmp_path):
     refused(
-        stored, "another problem .its type was Sum, and is Subsets", ds.problems.Subsets(17, 4, reward=sum)
+        stored,
+        "another problem or search: its type was Sum, and is Subsets",
+        ds.problems.Subsets(17, 4, reward=sum),
     )
     default(ds.problems.Synthetic(seed=0), tmp_path / "data.db").close()
-    refused(tmp_path / "data.db", "its choices or its data differ", ds.problems.Synthetic(seed=1))
+    refused(tmp_path / "data.db", "its identity was", ds.problems.Synthetic(seed=1))
     ds.StepSearch(BitPasses(0), storage=tmp_path / "steps.db").close()
     with pytest.raises(StorageError, match="another problem"):
         ds.StepSearch(BitPasses(1), storage=tmp_path / "steps.db")
 
 
 def test_a_run_of_another_search_is_refused(stored, tmp_path):
-    refused(stored, "another search .its noisy was False, and is True", noisy=True)
-    refused(stored, "another search", covariance=ds.covariances.Overlap.of(Sum()))
-    with pytest.raises(StorageError, match="another search"):
+    refused(stored, "another problem or search: its noisy was False, and is True", noisy=True)
+    refused(stored, "another problem or search", covariance=ds.covariances.Overlap.of(Sum()))
+    with pytest.raises(StorageError, match="another problem or search"):
         default(Sum(), stored, noisy=True)
-    with pytest.raises(StorageError, match="another search"):
+    with pytest.raises(StorageError, match="another problem or search"):
         ds.Search.paper(Sum(), storage=stored)
     other = rewritten(
         stored,
         lambda rows: rows[0]["run"]["settings"]["parts"].update(covariance="others"),
         tmp_path / "other.db",
     )
-    refused(other, "another search .its covariance was others")
+    refused(other, "another problem or search: its covariance was others")
 
 
 def test_another_covariance_of_the_same_name_is_refused(tmp_path):
     matrix, storage = np.cov(np.random.default_rng(0).normal(size=(16, 40))), tmp_path / "run.db"
     default(Sum(), storage, covariance=ds.covariances.SetKernel(matrix)).close()
-    refused(
-        storage, "another covariance|another search", covariance=ds.covariances.SetKernel(matrix[::-1, ::-1])
-    )
+    refused(storage, "another problem or search", covariance=ds.covariances.SetKernel(matrix[::-1, ::-1]))
 
 
 def test_what_was_minimised_is_not_maximised_later(storage):
@@ -337,7 +337,7 @@ def test_what_was_minimised_is_not_maximised_later(storage):
 def test_runs_of_earlier_versions_are_continued(version, allowed, stored, monkeypatch, caplog):
     monkeypatch.setattr("dagsearch.__version__", version)
     if not allowed:
-        refused(stored, f"was written by dagsearch 2.0.0, this is {version}.*dagsearch export")
+        refused(stored, f"was begun with dagsearch 2.0.0, this is {version}.*dagsearch export")
         return
     assert len(finished(ds.Search.resume(stored, Sum()), 15).history) == 15
     assert "was begun with dagsearch 2.0.0" in caplog.text
@@ -346,7 +346,7 @@ def test_runs_of_earlier_versions_are_continued(version, allowed, stored, monkey
 def test_parts_that_cannot_be_stored_must_be_given_again(tmp_path):
     storage, chosen = tmp_path / "run.db", Sum()
     search = finished(default(chosen, storage, covariance=ds.covariances.Overlap.of(chosen)), 8)
-    refused(storage, "another search")
+    refused(storage, "another problem or search")
     again = ds.Search.resume(storage, chosen, covariance=ds.covariances.Overlap.of(chosen))
     assert history(again) == history(search)
     again.close()
@@ -400,7 +400,7 @@ def test_a_database_of_another_program_stays_as_it_is(content, tmp_path):
         changed(storage, content)
     before = storage.read_bytes()
     for begin in (lambda: default(Sum(), storage), lambda: ds.Search.resume(storage, Sum())):
-        with pytest.raises(StorageError, match=r"notes.txt is not a database of dagsearch; it was"):
+        with pytest.raises(StorageError, match=r"notes.txt.* is not a database"):
             begin()
     assert storage.read_bytes() == before
     assert os.listdir(tmp_path) == ["notes.txt"]
@@ -409,12 +409,12 @@ def test_a_database_of_another_program_stays_as_it_is(content, tmp_path):
 @pytest.mark.parametrize(
     ("storage", "words"),
     [
-        ("", "names no file"),
-        (":memory:", "names no file"),
-        ("mysql://host/x", "must be a path or postgresql"),
-        (3, "must be a path or postgresql"),
-        ("nowhere/run.db", "the folder nowhere does not exist"),
-        (".", "it is not a file"),
+        ("", "must be the path of a file or postgresql"),
+        (":memory:", "must be the path of a file or postgresql"),
+        ("mysql://host/x", "must be the path of a file or postgresql"),
+        (3, "must be the path of a file or postgresql"),
+        ("nowhere/run.db", "there is no folder nowhere"),
+        (".", "unable to open"),
         ("postgresql://me:secret@127.0.0.1:1/none", r"^postgresql://127.0.0.1/none: connection.*refused"),
     ],
 )
@@ -428,7 +428,7 @@ def test_what_cannot_be_storage_is_named(storage, words, tmp_path, monkeypatch):
 
 
 def test_a_missing_run_is_not_made_by_resuming_it(tmp_path):
-    with pytest.raises(StorageError, match=r"there is no run .*it does not exist"):
+    with pytest.raises(StorageError, match=r"there is no file .*missing.db"):
         ds.Search.resume(tmp_path / "missing.db", Sum())
     assert os.listdir(tmp_path) == []
 
@@ -481,7 +481,7 @@ class WronglyEncodedSteps(EncodedSteps):
 def test_states_that_json_does_not_know_need_encode_and_decode(tmp_path):
     for problem, words in (
         (Steps(), "give the problem encode"),
-        (WronglyEncodedSteps(), "a state other than"),
+        (WronglyEncodedSteps(), "must be equal to the state"),
     ):
         with pytest.raises(ds.ProblemError, match=words):
             ds.Search.paper(problem, seed=0, storage=tmp_path / "run.db")
@@ -595,25 +595,23 @@ def test_a_full_disk_stops_the_search_and_names_the_reward(tmp_path, full_disk):
     assert len(finished(again, 20).history) == 20
 
 
-@pytest.mark.parametrize("harm", ["delete", "replace", "cut"])
-def test_a_run_that_is_deleted_replaced_or_cut_meanwhile_stops_the_search(harm, stored, tmp_path):
+@pytest.mark.parametrize("harm", ["delete", "replace"])
+def test_a_run_that_is_deleted_or_replaced_meanwhile_stops_the_search(harm, stored, tmp_path):
     copy = cut_off(stored, 4, tmp_path / "copy.db")
     search = ds.Search.resume(stored, Sum())
     proposal = search.ask()
     if harm == "delete":
         stored.unlink()
-    elif harm == "replace":
-        copy.replace(stored)
     else:
-        changed(stored, "DELETE FROM event WHERE number > 4")
-    with pytest.raises(StorageError, match=r"deleted or replaced|are missing"):
+        copy.replace(stored)
+    with pytest.raises(StorageError, match="deleted or replaced"):
         search.tell(proposal, 1.0)
     search.close()
 
 
-def test_a_forked_search_tells_nothing(stored):
+def test_a_forked_search_tells_nothing(stored, monkeypatch):
     search = ds.Search.resume(stored, Sum())
-    search.log._process += 1
+    monkeypatch.setattr(search.log._heart, "is_alive", lambda: False)  # threads end in a fork
     with pytest.raises(StorageError, match="forked"):
         search.ask()
     search.close()

@@ -36,10 +36,10 @@ def test_a_table_is_no_run(command, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("table.csv").write_text("a,b\n1,2\n")
     assert cli.main([*command, "table.csv"]) == 1
-    assert "table.csv is not a database of dagsearch; it was not changed" in capsys.readouterr().err
+    assert "table.csv: file is not a database" in capsys.readouterr().err
     assert Path("table.csv").read_text() == "a,b\n1,2\n"
     assert cli.main([*command, "missing.db"]) == 1
-    assert "there is no run" in capsys.readouterr().err
+    assert "there is no file" in capsys.readouterr().err
 
 
 def test_a_page_replaces_only_pages(tmp_path, capsys):

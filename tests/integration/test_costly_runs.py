@@ -104,7 +104,7 @@ def test_actions_of_an_iterator_can_be_stored(tmp_path):
 
     assert ds.StepSearch(Objects(), seed=0).ask().state == ""
     search = ds.StepSearch(Objects(), seed=0, storage=tmp_path / "run.db")
-    with pytest.raises(ds.ProblemError, match=r"iterator names at '' cannot be stored.*expand"):
+    with pytest.raises(ds.ProblemError, match=r"iterator names at '' cannot be stored.*list them in"):
         search.ask()
 
 

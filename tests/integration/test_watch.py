@@ -166,7 +166,7 @@ def test_a_search_that_is_no_longer_running_cannot_be_steered(run_path):
     run_path.unlink()
     answer = client(f"/{TOKEN}/steer", "POST", json={"run": 0, "action": "stop"})
     assert answer.status_code == 409
-    assert "it does not exist" in answer.json()["error"]
+    assert "there is no file" in answer.json()["error"]
     assert not run_path.exists()
     assert before
 
@@ -229,7 +229,7 @@ def test_a_run_that_disappears_is_reported_and_read_again(run_path):
     watched.content("")
     kept = run_path.rename(run_path.with_name("elsewhere.db"))
     (run,) = json.loads(watched.content(""))["runs"]
-    assert "it does not exist" in run["problem_text"]
+    assert "there is no file" in run["problem_text"]
     assert run["evaluations"] == 10
     kept.rename(run_path)
     (run,) = json.loads(watched.content(""))["runs"]

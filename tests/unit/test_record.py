@@ -33,7 +33,7 @@ def test_a_selection_that_is_continued_knows_what_it_had_scored_itself(tmp_path)
     assert all(np.isnan(one.scores).all() and len(one.scores) == 5 for one in failed)
     assert len(read.successes()) + len(failed) == 24
     shown = record(path)
-    assert (shown.selection, shown.labels, len(shown.failures)) == (True, list(X.columns), len(failed))
+    assert (bool(shown.about), shown.labels, len(shown.failures)) == (True, list(X.columns), len(failed))
 
 
 def test_a_note_that_is_not_of_a_selection_means_nothing(tmp_path):
@@ -44,7 +44,7 @@ def test_a_note_that_is_not_of_a_selection_means_nothing(tmp_path):
     search.run(4)
     search.close()
     found = record(path)
-    assert (found.selection, found.labels) == (False, None)
+    assert (bool(found.about), found.labels) == (False, None)
     best = max(one.reward for one in found.told)
     assert found.told[found.best].reward == best
     assert all(one.reward < best for one in found.told[: found.best])

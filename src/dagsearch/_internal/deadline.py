@@ -25,11 +25,7 @@ class Deadline:
         finally:
             self._at = before
 
-    def passed(self) -> bool:
-        """Whether the time is up."""
-        return self._at < math.inf and time.perf_counter() >= self._at
-
     def check(self) -> None:
         """Raise :class:`OutOfTime` if the time is up."""
-        if self._at < math.inf and self.passed():
+        if self._at < math.inf and time.perf_counter() >= self._at:
             raise OutOfTime

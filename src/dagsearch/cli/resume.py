@@ -49,7 +49,7 @@ def run(options: argparse.Namespace) -> None:
     """Continue until the run has ``--budget`` evaluations, by default the stored budget."""
     with opened_run(options) as (database, header):
         record = Record.of(database, header)
-    if record.selection:
+    if record.about:
         raise StorageError("to continue a selection, run the command or script that began it again")
     budget = record.budget if options.budget is None else options.budget
     if budget is None:

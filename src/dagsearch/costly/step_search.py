@@ -189,7 +189,7 @@ class StepSearch(Session[StepProposal]):
         """
         self.log.catch_up()
         place = self._place(proposal)
-        if self.log.write("forget", self.pending[place], again=again, note=note) is None:
+        if self.log.write("forget", self.pending[place], None, again=again, note=note) is None:
             self.log.catch_up()  # another process has taken the step over and completed it
             return
         self.edges.became[self.pending[place].edge] = UNTAKEN if again else FAILED

@@ -82,7 +82,7 @@ class RunView:
         return {
             **head,
             "name": self.name,
-            "words": SELECTION_WORDS if record.selection else _NOISY_WORDS if head["noisy"] else _WORDS,
+            "words": SELECTION_WORDS if record.about else _NOISY_WORDS if head["noisy"] else _WORDS,
             "source": _source(self.name, record),
             "dagsearch": record.version,
             "minimized": record.minimized,
@@ -162,7 +162,7 @@ def headline(record: Record, told: Sequence[Shown], running: bool) -> dict[str, 
 
 def _source(name: str, record: Record) -> list[str]:
     """The subject of the search, in a few words."""
-    kind = "feature selection" if record.selection else record.problem
+    kind = "feature selection" if record.about else record.problem
     request = record.about.get("select") or {}  # the options of dagsearch select
     asked = [f"{what} {request[what]}" for what in ("target", "estimator", "scoring") if request.get(what)]
     return [part for part in (name, kind, *asked, record.made_by) if part]

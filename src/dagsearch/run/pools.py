@@ -31,22 +31,16 @@ Process: TypeAlias = "subprocess.Popen[bytes]"
 _ATTEMPTS = 3
 # Seconds between two checks of the parent.
 _CHECK = 1.0
-# What is raised if a process has died.
+# Raised when a process has died.
 _DEATH = (EOFError, OSError, pickle.UnpicklingError)
 # Seconds in which Dask's scheduler must answer.
 _SCHEDULER_TIMEOUT = 30.0
+# The message of a PoolError.
+_STOPPED = "the workers have stopped working (%s): run again to continue; no reported reward is lost"
 
 
 class PoolError(DagSearchError, RuntimeError):
     """The workers have stopped working. No reported reward is lost: run again to continue."""
-
-    @classmethod
-    def of(cls, error: BaseException) -> "PoolError":
-        """The error of a run whose workers have failed with this one."""
-        return cls(
-            f"the workers have stopped working ({type(error).__name__}: {error}). No reported reward is "
-            "lost: run again with a working executor to continue"
-        )
 
 
 class Pool:
@@ -81,10 +75,10 @@ class Pool:
         try:  # a scheduler that is gone would be awaited forever
             return sum(self._client.nthreads(callback_timeout=_SCHEDULER_TIMEOUT).values()) or 1
         except OSError as error:
-            raise PoolError.of(error) from error
+            raise PoolError(_STOPPED % described(error)) from error
 
     def start(self, problem: Problem, leaf: State) -> "Future[Any]":
-        """Begin an evaluation; in the calling thread, it is over then, and Ctrl-C is raised here."""
+        """Start an evaluation; in the calling thread, it has ended on return, and Ctrl-C is raised here."""
         if self._executor is None:
             future = Future[Any]()
             try:
@@ -95,21 +89,16 @@ class Pool:
         try:
             return self._executor.submit(evaluate, problem, leaf, **self._settings)
         except (BrokenExecutor, RuntimeError, OSError) as error:
-            raise PoolError.of(error) from error
+            raise PoolError(_STOPPED % described(error)) from error
 
-    def finished(
-        self, running: Sequence["Future[Any]"], patience: float | None = None
-    ) -> Sequence["Future[Any]"]:
-        """Wait until evaluations have ended; returns these, in the order in which they began.
-
-        After ``patience`` seconds, if it is a number, none may have ended.
-        """
+    def finished(self, running: Sequence["Future[Any]"], patience: float) -> Sequence["Future[Any]"]:
+        """Wait up to ``patience`` seconds; returns ended evaluations, in the order in which they began."""
         awaited = running[:1] if self._deterministic else running
         wait(awaited, patience, FIRST_COMPLETED)
         ended = [one for one in awaited if one.done()]
         for one in ended:
             if self._executor is not None and (broken := breakdown(one)) is not None:
-                raise PoolError.of(broken) from broken
+                raise PoolError(_STOPPED % described(broken)) from broken
         return ended
 
     def close(self) -> None:
@@ -149,20 +138,18 @@ class Processes(ThreadPoolExecutor):
         try:
             self._problem = cloudpickle.dumps(problem)
         except Exception as error:
-            raise ValueError(
-                f"{type(problem).__name__} cannot be sent to another process ({type(error).__name__}: "
-                f"{error}): keep open files and locks out of it, or use threads"
-            ) from error
+            what = f"{type(problem).__name__} cannot be sent to another process ({described(error)})"
+            raise ValueError(f"{what}: keep open files and locks out of it, or use threads") from error
         self._own = local()  # the process of a thread
         self._started, self._over = set[Process](), False
 
     def submit(self, call: Any, /, problem: Any, leaf: Any) -> "Future[Any]":  # type: ignore[override]
-        """Evaluate a leaf; the processes know how, and of which problem."""
+        """Evaluate a leaf of the problem that the processes have loaded."""
         attempts = 1 if isinstance(leaf, Edge) else _ATTEMPTS  # no step is taken twice
         return super().submit(self._evaluated, cloudpickle.dumps(leaf), attempts)
 
     def _evaluated(self, leaf: bytes, attempts: int) -> Any:
-        """The outcome of an evaluation, which is begun again if its process dies."""
+        """The outcome of an evaluation, which is started again if its process dies."""
         for attempt in range(1, attempts + 1):
             process = self._ready()
             began, timer = time.monotonic(), Timer(self._timeout, _kill, (process,))
@@ -209,7 +196,7 @@ class Processes(ThreadPoolExecutor):
             raise BrokenExecutor(f"its worker process {how}, before the evaluation could begin") from error
         if unusable is not None:
             self._end(process)
-            raise BrokenExecutor(f"the problem cannot be loaded there: {described(unusable)}")
+            raise BrokenExecutor(f"a worker process cannot load the problem: {described(unusable)}")
         return process
 
     def _end(self, process: Process) -> str:
@@ -275,7 +262,7 @@ def evaluated(problem: Any, leaf: State) -> Any:
 
 
 def evaluate(problem: Problem, leaf: State) -> Any:
-    """Make the expensive call in another thread or process. Every error that it raises can be sent back."""
+    """Make the expensive call in another thread or process; every error that it raises can be sent back."""
     try:
         return evaluated(problem, leaf)
     except (Exception, SystemExit) as error:
@@ -283,7 +270,7 @@ def evaluate(problem: Problem, leaf: State) -> Any:
 
 
 def _sendable(error: BaseException) -> Exception:
-    """A copy of an error as it arrives elsewhere, or :class:`RemoteError`."""
+    """A copy of an error as another process receives it, or a :class:`RemoteError`."""
     with suppress(Exception):
         copy = pickle.loads(cloudpickle.dumps(error))
         # An executor that raises BrokenExecutor is broken itself.
@@ -293,7 +280,7 @@ def _sendable(error: BaseException) -> Exception:
 
 
 def serve() -> None:
-    """Answer what comes through standard input, until the parent is gone."""
+    """Answer requests from standard input until the parent is gone."""
     requests, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     with open(os.devnull) as empty:
         os.dup2(empty.fileno(), 0)  # also for programs that evaluations start

@@ -6,7 +6,6 @@ A run may begin with known results, and with leaves to evaluate first.
 import logging
 import math
 import time
-from collections import Counter
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping
 from concurrent.futures import Executor, Future
 from contextlib import closing
@@ -18,7 +17,7 @@ import numpy as np
 from dagsearch._internal.checks import LARGEST_WHOLE, check, checked_flag, is_budget, is_finite, is_positive
 from dagsearch._internal.deadline import OutOfTime
 from dagsearch._internal.hints import OF_OTHERS, did_you_mean
-from dagsearch._internal.texts import described, shortened, shown
+from dagsearch._internal.texts import described, shown
 from dagsearch.errors import EvaluationError, ProblemError, SearchExhausted
 from dagsearch.log import LOST_AFTER
 from dagsearch.posterior.units import LARGEST_REWARD, checked_reward
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# Seconds between two checks of other processes and requests while no evaluation ends.
+# Seconds between two checks of other processes and of requests.
 _GLANCE = 0.1
 # Characters of each end of a long leaf in a message.
 _OF_LEAF = 500
@@ -113,8 +112,8 @@ evaluation does not count. The last argument is true if the run is ending: a fai
 class Runner(Generic[T]):
     """Keeps the workers of a pool busy with the leaves that a search asks for.
 
-    If the search has storage, other processes may take part in the run: the budget is that of all of them,
-    and the run ends for each when it ends for all. The pool is closed at the end.
+    With storage, other processes may take part in the run: they share its budget, and it ends for all of them
+    together. The pool is closed at the end.
     """
 
     def __init__(self, search: "Search", pool: Pool, take: Take[T], stop: Stop) -> None:
@@ -122,7 +121,7 @@ class Runner(Generic[T]):
         self._data = search.data
         self._began = time.perf_counter()
         self._running: dict[Future[Any], Proposal] = {}
-        self._total, self._exhausted, self._paused = 0.0, False, False
+        self._total, self._exhausted = 0.0, False
 
     def steps(self, total: float, lost_after: float = LOST_AFTER) -> Generator[T]:
         """Evaluate until the evaluations have taken ``total``; yields what ``take`` returns for each."""
@@ -137,11 +136,9 @@ class Runner(Generic[T]):
                 self._finish()
 
     def _until_the_end(self) -> Generator[T]:
-        # Only a run with storage has to look for what others do while it waits.
-        patience = None if self._search.log.steering is None else _GLANCE
         self._end_if_due(0.0)  # what an earlier run has found may be enough
         while self._go_on():
-            for ended in self._pool.finished(list(self._running), patience) if self._running else ():
+            for ended in self._pool.finished(list(self._running), _GLANCE) if self._running else ():
                 taken = self._take(self._running.pop(ended), ended, False)
                 if taken is not None:
                     yield taken
@@ -165,29 +162,23 @@ class Runner(Generic[T]):
 
     def _go_on(self) -> bool:
         """Start evaluations, unless users of the run say otherwise; returns whether to wait for any."""
-        self._search.log.catch_up()
-        steering, paused = self._search.log.steering, False
-        if steering is not None:
-            if steering.budget is not None:
-                self._total = steering.budget + self._data.known
-            if steering.last_stop > self._search.log.began and self._data.stopped == "budget":
+        log, paused = self._search.log, False
+        log.catch_up()
+        if log.record is not None:
+            self._total = log.record.budget + self._data.known
+            if log.record.last_stop > log.began and self._data.stopped == "budget":
                 self._data.stopped = "steered"
-            paused = steering.paused and self._left > 0
-            for request, leaf in steering.wanted.items() if self._left > 0 and not paused else ():
+            paused = log.record.paused and self._left > 0
+            for request, leaf in log.record.wanted.items() if self._left > 0 and not paused else ():
                 self._propose(request, leaf)
         if not paused and not (self._exhausted and self._elsewhere):
             self._start_evaluations()
-        if paused and not self._paused:
-            logger.warning("the search is paused; to continue, use 'dagsearch watch --steer'")
-        self._paused = paused
         if self._running:
             return True
-        # The rewards of others count here, too, and they may die.
+        # The rewards of other processes count, too; or these processes die, and their leaves are free.
         waits = paused or (self._data.stopped == "budget" and bool(self._elsewhere))
         if waits:
             time.sleep(_GLANCE)
-        if paused and self._search.deadline.passed():
-            self._data.stopped = "seconds"
         return waits
 
     @property
@@ -197,7 +188,7 @@ class Runner(Generic[T]):
 
     @property
     def _left(self) -> float:
-        """What is left of the budget for further evaluations."""
+        """The budget left for further evaluations."""
         if self._data.stopped != "budget":
             return 0.0
         busy = [*self._running.values(), *self._elsewhere]
@@ -207,7 +198,7 @@ class Runner(Generic[T]):
         """Start evaluations until all workers are busy."""
         while self._left > 0 and len(self._running) < self._pool.workers():
             try:
-                if self._running:  # something is evaluated, however little time there is
+                if self._running:  # at least one leaf is evaluated, however little time there is
                     self._search.deadline.check()
                 proposal = self._search.try_ask()
             except OutOfTime:
@@ -234,7 +225,7 @@ class Runner(Generic[T]):
             return  # the search must not know more than its log
         for future, proposal in self._running.items():
             if future.done() and breakdown(future) is None:
-                self._take(proposal, future, True)  # its cost has been paid
+                self._take(proposal, future, True)  # it was paid for
             else:
                 self._data.offered.append(proposal)
         self._search.log.write("end", stopped=self._data.stopped)
@@ -244,16 +235,15 @@ class Runner(Generic[T]):
         search, log = self._search, cast(Any, self._search.log)
         try:
             if has_costly_steps(search.problem):
-                raise ValueError("the search says which steps to take")
+                raise ValueError("only the search chooses steps")
             proposal = search.checked_proposal(log.decoded(encoded))
             closed = not search.repeats and search.index.is_closed(proposal.leaf)
             if closed or search.data.find(proposal.leaf) is not None:
-                raise ValueError("the leaf was evaluated already, or is being evaluated")
+                raise ValueError("the leaf has been evaluated, or is being evaluated")
         except Exception as error:  # the problem's own methods, of a leaf that it may not understand
-            logger.warning("a request was refused: %s", ascii(shortened(str(error)))[1:-1])
-            log.write("answer", request, refused=shortened(described(error)))
+            log.write("answer", request=request, refused=described(error))
             return
-        number = log.write("ask", proposal, None, request)
+        number = log.write("ask", proposal, None, request=request)
         if number is not None:  # else another process was faster
             search.data.offered.insert(0, search.add_pending(replace(proposal, number=number)))
 
@@ -316,8 +306,8 @@ def tell_or_fail(
     tried = shown(asked or proposal.leaf, _OF_LEAF) if asked or not known_by_run else "the function"
     if on_error == "raise":
         failure = EvaluationError(
-            f"evaluating {tried} failed after {len(search.history)} evaluations ({what}). No earlier reward "
-            "is lost: error.result is the result so far, and on_error='skip' continues without such leaves"
+            f"evaluating {tried} failed after {len(search.history)} evaluations ({what}). The result so "
+            "far is error.result, and on_error='skip' continues without such leaves"
         )
         search.data.stopped = "error"
         failure.result = search.result()
@@ -360,18 +350,19 @@ def checked_given(problem: Any, known: Known, start: Iterable[Any]) -> Given:
     """The arguments ``known`` and ``start`` as lists; raises if a leaf or reward is unusable."""
     told, first = pairs_of(known), _listed("start", start, "leaves")
     if has_costly_steps(problem) and (told or first):
-        raise ValueError("known and start do not apply to costly steps: only the search takes steps")
+        raise ValueError("known and start do not apply to costly steps: only the search chooses steps")
     space = Space(problem)
     named = [(f"known[{place}]", leaf) for place, (leaf, _) in enumerate(told)]
-    for name, given in named + [(f"start[{place}]", leaf) for place, leaf in enumerate(first)]:
+    named += [(f"start[{place}]", leaf) for place, leaf in enumerate(first)]
+    for name, given in named:
         try:
             leaf = given.leaf if isinstance(given, Proposal) else space.as_leaf(given)
             space.key(leaf)
             if len(space.problem.actions(leaf)) > 0:
                 raise ProblemError("the problem has actions there")
         except Exception as error:  # the problem's own methods, of a leaf that it may not understand
-            what = f"{shown(given)} is not a leaf of the problem ({described(error)})"
-            raise ProblemError(f"{name}: {what}") from error
+            what = f"{name}: {shown(given)} is not a leaf of the problem"
+            raise ProblemError(f"{what} ({described(error)})") from error
     return told, first
 
 
@@ -382,18 +373,16 @@ def give(search: "Search", given: Given) -> None:
     first.
     """
     (told, first), space, key = given, search.space, search.space.key
-    before = Counter((key(one.leaf), one.reward) for one in search.history if one.known and told)
+    before = {(key(one.leaf), one.reward) for one in search.history if one.known and told}
     for one, reward in told:
-        result = key(space.learn(one.leaf if isinstance(one, Proposal) else space.as_leaf(one))), reward
-        if before[result] > 0:
-            before[result] -= 1
-        else:
+        leaf = space.learn(one.leaf if isinstance(one, Proposal) else space.as_leaf(one))
+        if (key(leaf), reward) not in before:
             search.tell(one, reward, known=True)
     evaluated = {key(one.leaf) for one in search.history if first}
     for one in first:
         leaf, actions = (one.leaf, one.actions) if isinstance(one, Proposal) else (one, None)
         leaf = space.as_leaf(leaf if space.by_run is None else dict(leaf))
-        # A leaf is closed, too, after a failure.
+        # Leaves that failed are closed, too.
         if not (key(leaf) in evaluated or search.index.is_closed(leaf) or search.data.find(leaf) is not None):
             search.data.offered.append(search.propose(leaf, actions))
 

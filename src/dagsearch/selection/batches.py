@@ -102,9 +102,7 @@ class BatchRun(Pool, Generic[T]):
         self._batch[future] = leaf
         return future
 
-    def finished(
-        self, running: Sequence["Future[T]"], patience: float | None = None
-    ) -> Sequence["Future[T]"]:
+    def finished(self, running: Sequence["Future[T]"], patience: float) -> Sequence["Future[T]"]:
         """Score the batch."""
         found = self.score([self._batch.pop(future) for future in running])
         for future, one in zip(running, found, strict=True):

@@ -1,6 +1,6 @@
 """Runs in a database: two tables that are only appended to, and one with the processes at work.
 
-Numbers of events have no gaps. A ``claim`` is unique within a run: if two processes claim the same thing,
+Event numbers have no gaps. A ``claim`` is unique within a run: if two processes claim the same thing,
 such as the next proposal, the database refuses one of them. A transaction is one short write; none is open
 while a model computes or an evaluation runs. Rows are read as JSON and never executed, and their checksums
 detect damage.
@@ -13,25 +13,22 @@ import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
-from copy import copy
 from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
-from dagsearch._internal.texts import shown
+from dagsearch._internal.texts import described, shown
 from dagsearch.errors import StorageError
 
-# Seconds for which a statement waits for another process, and how often a transaction is begun.
+# Seconds that a statement waits for other processes, and how often it is tried.
 _BUSY, _TRIES = 20.0, 4
-# Number of events that are read at once.
+# Number of events read at a time.
 _CHUNK = 2_000
-# Bytes of the smallest page of SQLite.
-_SMALLEST = 512
 # Network file systems, on which SQLite does not lock reliably.
 _NETWORK = frozenset(
     ["nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ceph", "lustre", "gpfs", "beegfs", "fuse.sshfs"]
 )
-# What the settings of a run hold.
+# What the settings of a run must have.
 _SETTINGS = {"made_by", "arguments", "parts", "leaves", "seed"}
 
 _TABLES = (
@@ -75,11 +72,7 @@ class Event(NamedTuple):
 
 
 class Header(NamedTuple):
-    """What identifies a run.
-
-    When it was ``created``, in seconds since 1970, by which ``version`` of dagsearch, the problem's
-    fingerprint, and how the search is composed.
-    """
+    """A run: ``created`` at a time in seconds since 1970, the problem's fingerprint, how it is searched."""
 
     name: str
     created: float
@@ -88,33 +81,26 @@ class Header(NamedTuple):
     settings: dict[str, Any]
 
     def digest(self) -> str:
-        """A checksum of all but name and time; raises ``ValueError`` unless it is the one in the settings.
-
-        The settings of the first runs have none.
-        """
+        """A checksum of all but name and time; raises ``ValueError`` if the settings have another one."""
         settings = {name: value for name, value in self.settings.items() if name != "digest"}
         found = _checksum((self.version, self.problem, settings))
         if not settings.keys() >= _SETTINGS or self.settings.get("digest", found) != found:
-            raise ValueError("its settings were changed")
+            raise ValueError("the settings were changed")
         return found
 
 
 def database_of(storage: str | PathLike[str], write: bool = False) -> "Database":
     """The database at a path (SQLite) or at ``postgresql://…``; it is made if it is to be written to."""
-    if not isinstance(storage, str | PathLike):
-        raise StorageError(f"storage must be a path or postgresql://…, got {shown(storage)}")
-    where = os.fspath(storage)
-    if where in ("", ":memory:") or "\0" in where:
-        raise StorageError(f"storage={where!r} names no file: give a file name, or leave storage out")
+    where = os.fspath(storage) if isinstance(storage, str | PathLike) else ""
     if where.startswith(("postgresql://", "postgres://")):
         return PostgreSQL(where, write)
-    if "://" in where:
-        raise StorageError(f"storage must be a path or postgresql://…, got {shown(where)}")
+    if where in ("", ":memory:") or "\0" in where or "://" in where:
+        raise StorageError(f"storage must be the path of a file or postgresql://…, got {shown(storage)}")
     return SQLite(Path(where), write)
 
 
 class Database:
-    """One connection, which is opened when it is needed; a second thread needs another one.
+    """A connection that is opened when needed; every thread needs its own.
 
     ``where`` names it in messages; ``write`` says whether tables are made.
     """
@@ -123,7 +109,6 @@ class Database:
     """Whether the file is on another machine, so that only one process may use it."""
     _begin, _mark = "BEGIN", "?"  # what begins a transaction, and what stands for a value in a statement
     _errors: tuple[type[Exception], ...] = ()
-    _busy: tuple[type[Exception], ...] = ()  # retried while nothing was written
 
     def __init__(self, where: str, write: bool) -> None:
         self.where, self._is_writing = where, False
@@ -137,30 +122,26 @@ class Database:
         raise NotImplementedError
 
     def _enter(self, run: str) -> None:
-        """Called when a transaction has begun, which no other writer of the run may enter."""
+        """Called at the start of a transaction, which no other writer of the run may be in."""
         raise NotImplementedError
 
     def _now(self) -> float:
         """Seconds since 1970, by a clock that all processes of a run share."""
         return time.time()
 
-    def _execute(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
-        """The rows of a statement; outside of a transaction it is repeated if the connection breaks."""
-        for tried in range(1, _TRIES + 1):
-            try:
-                if self._connection is None:
-                    self._connection = self._connect()
-                cursor = self._connection.execute(statement.replace("?", self._mark), values)
-                return list(cursor.fetchall()) if cursor.description else []
-            except self._errors as error:
-                self.close()
-                if self._is_writing or tried == _TRIES or not isinstance(error, self._busy):
-                    reason = f": {' '.join(str(error).split())}"
-                    if "not a database" in reason:  # of SQLite
-                        reason = " is not a database of dagsearch; it was not changed"
-                    raise StorageError(f"{self.where}{reason}") from error
-                time.sleep(0.1 * tried)
-        raise AssertionError
+    def _execute(self, statement: str, *values: Any, tried: int = 1) -> list[tuple[Any, ...]]:
+        """The rows of a statement; if it fails outside a transaction, it is repeated on a new connection."""
+        try:
+            if self._connection is None:
+                self._connection = self._connect()
+            cursor = self._connection.execute(statement.replace("?", self._mark), values)
+            return list(cursor.fetchall()) if cursor.description else []
+        except self._errors as error:
+            self.close()
+            if self._is_writing or tried == _TRIES:
+                raise StorageError(f"{self.where}: {' '.join(str(error).split())}") from error
+        time.sleep(0.1 * tried)
+        return self._execute(statement, *values, tried=tried + 1)
 
     @contextmanager
     def _writing(self, run: str = "") -> Iterator[None]:
@@ -176,12 +157,6 @@ class Database:
             raise
         finally:
             self._is_writing = False
-
-    def another(self) -> Self:
-        """Another connection, for another thread."""
-        fresh = copy(self)
-        fresh._connection = None
-        return fresh
 
     def close(self) -> None:
         """Close the connection; it is opened again if it is needed."""
@@ -200,8 +175,7 @@ class Database:
                 found.append(Header(row[0], row[1], row[2], *map(json.loads, row[3:])))
                 found[-1].digest()
             except (AttributeError, TypeError, ValueError) as error:
-                what = f"run {row[0]!r} cannot be read ({error})"
-                raise StorageError(f"{self.where} is damaged: {what}") from error
+                raise StorageError(f"{self.where} is damaged: run {row[0]!r} was changed") from error
         return found
 
     def run(self, name: str | None = None) -> Header:
@@ -219,9 +193,9 @@ class Database:
         return next((one for one in runs if name is None or one.name == name), None)
 
     def begin(self, name: str | None, header: Header, events: Iterable[Event] | None = None) -> Header:
-        """Begin a run, unless there is one with this name, or one at all if there is no name.
+        """Begin a run, unless there is one with this name; without a name, unless there is any.
 
-        With ``events`` a whole run is written, and it is an error if there is one.
+        ``events`` are those of an imported run, which must not exist yet.
         """
         if name is not None and not (isinstance(name, str) and name.isprintable() and name):
             raise StorageError(f"name must be text that can be printed, got {shown(name)}")
@@ -256,7 +230,7 @@ class Database:
         )
 
     def events(self, run: str, after: int = 0) -> Iterator[Event]:
-        """The events behind a number, in order; raises :class:`StorageError` at the first that is damaged."""
+        """The events after a number, in order; raises :class:`StorageError` at the first damaged one."""
         select = "SELECT * FROM event WHERE run = ? AND number > ? ORDER BY number LIMIT ?"
         while True:
             rows = self._execute(select, run, after, _CHUNK)
@@ -272,7 +246,7 @@ class Database:
     # Processes at work -------------------------------------------------------------------------------
 
     def beat(self, run: str, worker: str) -> None:
-        """Record a heartbeat, by one statement that does not wait for those of other processes."""
+        """Record a heartbeat, with one statement that does not wait for those of other processes."""
         new = "INSERT INTO worker VALUES (?, ?, ?)"
         insert = f"{new} ON CONFLICT (run, name) DO UPDATE SET beat = excluded.beat"
         self._execute(insert, run, worker, self._now())
@@ -293,30 +267,24 @@ def _checksum(row: Sequence[Any]) -> str:
 
 
 class SQLite(Database):
-    """A file."""
+    """A file, for the processes of one machine."""
 
     _begin = "BEGIN IMMEDIATE"
     _errors = (sqlite3.Error,)
-    _busy = (sqlite3.OperationalError,)
 
     def __init__(self, path: Path, write: bool) -> None:
         self._path = path.absolute()  # a reward may change the working directory
-        if write and not self._path.parent.is_dir():
-            raise StorageError(f"the folder {path.parent} does not exist; make it first")
-        if self._path.is_dir() or not (write or self._path.is_file()):
-            what = "it is not a file" if self._path.exists() else "it does not exist"
-            raise StorageError(f"there is no run {path} ({what}): check the path")
+        if not (self._path.parent.is_dir() if write else self._path.is_file()):
+            what = f"folder {path.parent}" if write else f"file {path}"
+            raise StorageError(f"there is no {what}: check the path")
         super().__init__(str(path), write)
 
     def _connect(self) -> Any:
-        # To open the file in another way would end the locks that SQLite has on it in this process.
-        if self._path.exists() and 0 < self._path.stat().st_size < _SMALLEST:  # SQLite takes it for empty
-            raise sqlite3.DatabaseError("not a database")
         connection = sqlite3.connect(self._path, timeout=_BUSY, isolation_level=None, check_same_thread=False)
         tables = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
         if tables and not {("run",), ("event",), ("worker",)} <= {*tables}:
             connection.close()
-            raise sqlite3.DatabaseError("not a database")
+            raise StorageError(f"{self.where} is not a database of dagsearch; it was not changed")
         # Readers and the writer do not wait for each other.
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")
@@ -346,10 +314,8 @@ class PostgreSQL(Database):
         try:
             import psycopg
         except ModuleNotFoundError as error:
-            raise StorageError(
-                "storage in PostgreSQL needs psycopg: pip install 'dagsearch[postgres]'"
-            ) from error
-        self._url, self._errors, self._busy = url, (psycopg.Error,), (psycopg.OperationalError,)
+            raise StorageError("PostgreSQL needs psycopg: pip install 'dagsearch[postgres]'") from error
+        self._url, self._errors = url, (psycopg.Error,)
         try:
             known = psycopg.conninfo.conninfo_to_dict(url)
         except psycopg.Error:  # whose text may hold a password
@@ -382,22 +348,21 @@ def exported(database: Database, header: Header) -> Iterator[str]:
 def imported(
     storage: str | PathLike[str], lines: Iterable[str], name: str | None = None
 ) -> tuple[Header, int, str]:
-    """Write exported lines to a new run, named as before or as ``name`` says.
+    """Store exported lines as a new run, under the exported name or under ``name``.
 
     Returns the run, its number of events, and the name of its database. Nothing is written, and no database
     created, unless all lines are well-formed.
     """
     try:
         rows = [json.loads(line) for line in lines if line.strip()]
-        header = Header(**rows[0]["run"])
+        header, events = Header(**rows[0]["run"]), [Event(**row) for row in rows[1:]]
         header.digest()
-        events = [Event(**row) for row in rows[1:]]
-        for number, event in enumerate(events, start=1):
+        for event in events:
             event.row(header.name)
-            if event.number != number:
-                raise ValueError("events are missing, or in another order")
+        if any(event.number != number for number, event in enumerate(events, start=1)):
+            raise ValueError("events are missing, or in another order")
     except (AttributeError, LookupError, TypeError, ValueError, RecursionError) as error:
-        raise StorageError(f"this is not an exported run ({type(error).__name__}: {error})") from error
+        raise StorageError(f"this is not an exported run ({described(error)})") from error
     with closing(database_of(storage, write=True)) as database:
         header = database.begin(header.name if name is None else name, header, events)
     return header, len(events), database.where

@@ -41,9 +41,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 Body = dict[str, Any]
-# Largest number of characters of a label or an action that are stored.
-_LONGEST = 80
-# Number of random leaves by which problems are compared.
+# Number of random leaves in the fingerprint of a problem.
 _LEAVES = 8
 
 
@@ -84,43 +82,37 @@ class StateCodec:
         encoded = [self.encode(state) for state in states]
         for state, written in zip(states, encoded, strict=True):
             if not space.same(self.decode(written), state):
-                raise ProblemError(
-                    f"decode(encode(state)) is a state other than {state!r}: correct one of the two methods"
-                )
+                raise ProblemError(f"decode(encode(state)) must be equal to the state {shown(state)}")
         self.digest = hashlib.sha256(json.dumps(encoded).encode()).hexdigest()
-        """Differs between problems, unless these states are the same."""
+        """A digest of these states, by which problems are compared."""
 
     def encode(self, state: State) -> Any:
-        """The state as JSON."""
+        """The state in JSON's types, as it is read later: a tuple is a list."""
         try:
-            encoded = self._encode(state)
-            json.dumps(encoded, allow_nan=False)
-            return encoded
+            return json.loads(json.dumps(self._encode(state), allow_nan=False))
         except (TypeError, ValueError) as error:
-            raise ProblemError(
-                f"the state {state!r} cannot be stored ({error}): use numbers, text, None or "
-                "tuples, or give the problem encode(state), which returns JSON's types, and decode(encoded)"
-            ) from error
+            what = "use numbers, text, None or tuples, or give the problem encode(state) and decode(encoded)"
+            raise ProblemError(f"the state {shown(state)} cannot be stored ({error}): {what}") from error
 
 
 def moves_to(leaf: Any, actions: Sequence[Action]) -> list[str] | None:
     """The actions to an encoded leaf that does not show them itself, as text; ``None`` if it does."""
-    return None if isinstance(leaf, (list, dict)) else [str(action)[:_LONGEST] for action in actions]
+    return None if isinstance(leaf, (list, dict)) else [str(action) for action in actions]
 
 
 def leaf_form(space: Space) -> dict[str, Any]:
     """How to read encoded leaves of a problem.
 
     Their ``"form"``: a ``"set"`` of items, a ``"sequence"``, ``"choices"`` as pairs of name and value, or
-    ``None`` if it is unknown. ``"labels"`` are texts for the numbers in a leaf, or ``None``. Further whether
-    rewards are negated to ``"minimize"``, and whether it is a ``"game"`` of two, or has costly ``"steps"``.
+    ``None`` if it is unknown. ``"labels"`` are texts for the numbers in a leaf, or ``None``. The others are
+    true if rewards are negated to ``"minimize"``, in a ``"game"`` of two, and if ``"steps"`` are costly.
     """
     problem, forms = space.problem, {NamedChoices: "choices", TupleProblem: "sequence", Subsets: "set"}
     form = next((name for kind, name in forms.items() if isinstance(problem, kind)), None)
     labels = getattr(problem, "labels", None) if form in ("sequence", "set") else None
     return {
         "form": form,
-        "labels": None if labels is None else [str(label)[:_LONGEST] for label in labels],
+        "labels": None if labels is None else list(map(str, labels)),
         "minimize": is_minimized(problem),
         "game": space.has_players,
         "steps": has_costly_steps(problem),
@@ -143,27 +135,25 @@ class LeafEvents:
         match kind, about:
             case "ask", (proposal, draws):
                 more, claim = self._asked(proposal), None if draws is None else f"ask {draws}"
-            case "ask", (proposal, _, request):
-                more, claim = {**self._asked(proposal), "request": request}, f"request {request}"
             case "tell", (evaluation, proposal, outcome):
                 asked = None if proposal is None or proposal.number < 0 else proposal.number
                 more = {"ask": asked, **self._told(evaluation, proposal, outcome)}
                 claim = None if asked is None else f"told {asked}"
-            case "forget", (proposal, *failed):
-                leaf = self.codec.encode(failed[0]) if failed and failed[0] is not None else None
+            case "forget", (proposal, failed):
+                leaf = None if failed is None else self.codec.encode(failed)
                 more, claim = {"ask": proposal.number, "failed": leaf}, f"told {proposal.number}"
             case "untell", (leaf,):
                 more = {"leaf": self.codec.encode(leaf)}
-            case "answer", (request,):
-                more, claim = {"request": request}, f"request {request}"
             case "end", _:
                 more = {"best": self._best()}
         if "note" in body:
             body["note"] = note_to_json(body["note"])
+        if "request" in body:
+            claim = f"request {body['request']}"
         return {**more, **body}, claim
 
     def _asked(self, proposal: Proposal) -> Body:
-        """What an ask says."""
+        """The body of an ask."""
         search, leaf = self._search, self.codec.encode(proposal.leaf)
         return {
             "leaf": leaf,
@@ -189,7 +179,7 @@ class LeafEvents:
         return list(map(float, posterior.in_reward_units(explored.value(explored.root))))
 
     def _told(self, evaluation: Evaluation, proposal: Proposal | None, outcome: Any) -> Body:
-        """What a tell says, with the belief about the reward just before; ``outcome`` is its noise."""
+        """The body of a tell, with the belief about the reward just before it; ``outcome`` is its noise."""
         search, actions = self._search, None
         predicted = search.posterior.of_reward(evaluation.row, outcome)
         if proposal is not None and (
@@ -238,10 +228,8 @@ class LeafEvents:
                     return
                 search.withdraw(made)
             if not self._differs:
-                logger.warning(
-                    "a repeated descent reached another leaf than the recorded one, because this machine or "
-                    "version decides differently. The search continues with the recorded leaves"
-                )
+                what = "a repeated descent did not reach the recorded leaf, which the search uses: %s"
+                logger.warning(what, "this machine or version rounds differently")
             self._differs = True
         search.turn = body["turn"]
         search.accept(Proposal(leaf, actions), event.number)
@@ -287,7 +275,7 @@ class LeafEvents:
 class StepEvents(LeafEvents):
     """Events of a search with costly steps: which steps were asked for, and where they led.
 
-    What an iterator of actions named for a proposal belongs to its ask: no other process asks for it again.
+    An action that an iterator yielded is stored with its ask, so that no other process asks for it again.
     """
 
     _search: "StepSearch"  # type: ignore[assignment]
@@ -339,7 +327,6 @@ def _encoded(actions: Any, state: State) -> list[Any]:
             raise TypeError("they are an iterator")
         return [to_json(action) for action in actions]
     except TypeError as error:
-        raise ProblemError(
-            f"actions that a step or an iterator names at {shown(state)} cannot be stored ({error}): use "
-            "numbers, text, tuples or frozensets and do the rest in expand, or list them in actions(state)"
-        ) from error
+        what = "use numbers, text, tuples or frozensets, or list them in actions(state)"
+        where = f"actions that a step or an iterator names at {shown(state)}"
+        raise ProblemError(f"{where} cannot be stored ({error}): {what}") from error

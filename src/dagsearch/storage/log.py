@@ -19,7 +19,6 @@ import sys
 import threading
 import time
 import weakref
-from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from functools import cache
@@ -39,7 +38,7 @@ from dagsearch.problem import Problem, has_costly_steps
 from dagsearch.results import Proposal
 from dagsearch.storage.database import Database, Event, Header, database_of
 from dagsearch.storage.events import LeafEvents, StateCodec, StepEvents, leaf_form
-from dagsearch.storage.record import Steering
+from dagsearch.storage.record import Record
 
 if TYPE_CHECKING:
     from dagsearch.search import Search
@@ -86,17 +85,16 @@ def attach(
         "leaves": leaf_form(space),
         "seed": search.seed,
     }
-    now, database = Header("", 0.0, __version__, problem, settings), database_of(storage, write=True)
-    try:
+    now = Header("", 0.0, __version__, problem, settings)
+    with closing(database_of(storage, write=True)) as database:
         header = database.begin(name, now)
         _check_same(header, now, database.where)
-        search.seed = header.settings["seed"]
-        log = RunLog(search, database, header.name, codec)
-        search.log_with(log)
-        log.catch_up()
+    search.seed = header.settings["seed"]
+    search.log_with(RunLog(search, storage, header, codec))
+    try:
+        search.log.catch_up()
     except BaseException:
         search.close()
-        database.close()
         raise
     search.data.continue_clock()
 
@@ -121,9 +119,7 @@ def resume(
     try:
         return cast("Search", maker(problem, **arguments))
     except TypeError as error:
-        raise StorageError(
-            f"the search was made by {made_by}(...): pass the same arguments to resume ({error})"
-        ) from error
+        raise StorageError(f"pass the arguments of {made_by}(...) to resume, too ({error})") from error
 
 
 def _plain(arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -146,26 +142,23 @@ def _check_same(then: Header, now: Header, where: str) -> None:
     if int(then.version.partition(".")[0]) > int(now.version.partition(".")[0]):
         raise StorageError(f"{versions}: continue it there, or export its rewards with 'dagsearch export'")
     if then.version != now.version:
-        logger.warning("%s: the last digits of beliefs may differ, and eventually the proposals", versions)
-    before, after = (_composition(one, then.version == now.version) for one in (then, now))
-    for what, begun, given in (("problem", then.problem, now.problem), ("search", before, after)):
-        for name, value in given.items():
-            if (was := begun.get(name, value)) != value:
-                digest = r"\b[0-9a-f]{16,}\b"  # which says nothing to a reader
-                was, found = (re.sub(digest, "", str(one)).strip() for one in (was, value))
-                differs = f"its {name} was {was}, and is {found}"
-                differs = "its choices or its data differ" if was == found else differs
-                raise StorageError(
-                    f"{where} is the run of another {what} ({differs}). Continue it with the same {what} and "
-                    "the same arguments, or begin a new run in another file or under another name="
-                )
+        logger.warning("%s: last digits of beliefs, and so later proposals, may differ", versions)
+    before, after = (_identity(header, then.version == now.version) for header in (then, now))
+    for name, value in after.items():
+        if (was := before.get(name, value)) != value:
+            differs = f"its {name} was {was}, and is {value}"
+            differs = re.sub(r"\b([0-9a-f]{8})[0-9a-f]{8,}\b", r"\1…", differs)  # digests say little
+            raise StorageError(
+                f"{where} is a run of another problem or search: {differs}. Pass the same problem, data and "
+                "arguments, or another file or name= to begin a new run"
+            )
 
 
-def _composition(header: Header, with_parts: bool) -> dict[str, Any]:
+def _identity(header: Header, with_parts: bool) -> dict[str, Any]:
     """What must be equal in two searches. Versions may describe the same parts differently."""
     made = header.settings
-    parts = made["parts"] if with_parts else {}
-    return {"method": made["made_by"], "minimize": made["leaves"]["minimize"], **made["arguments"], **parts}
+    search = {"method": made["made_by"], "minimize": made["leaves"]["minimize"], **made["arguments"]}
+    return {**header.problem, **search, **(made["parts"] if with_parts else {})}
 
 
 class RunLog(Log):
@@ -174,29 +167,25 @@ class RunLog(Log):
     A new search has the state that follows from the run's events once it has caught up.
     """
 
-    def __init__(self, search: "Search", database: Database, name: str, codec: StateCodec) -> None:
+    def __init__(self, search: "Search", storage: Storage, header: Header, codec: StateCodec) -> None:
         super().__init__()
-        self.database, self.name = database, name
-        self.worker = f"{platform.node()} {os.getpid()} {_machine()}-{secrets.token_hex(4)}"
-        self.steering = Steering()
+        self.database, self.name, self.record = database_of(storage), header.name, Record(header)
         self.listeners: list[Any] = []
         """Called with every event of another process."""
-        self._process = os.getpid()
         self._search: Search = weakref.proxy(search)
         self._events = (StepEvents if has_costly_steps(search.problem) else LeafEvents)(search, codec)
         self.decoded = codec.decode
-        self._seen = 0  # number of the last event up to which the search knows all
         self._repeated: Event | None = None  # the event that the search repeats now
-        self._owners = defaultdict[int, list[str]](list)  # of proposals, the present one last
         self._at_work, self._looked = set[str](), -math.inf
         self._lost_after = LOST_AFTER
-        self._heart = _Heart(database, self.name, self.worker)
-        self._finalizer = weakref.finalize(self, self._heart.stop, database)
-        if at_work(database, self.name) - {self.worker} and database.is_on_network:
+        self._heart = _Heart(database_of(storage), self.name)
+        self.worker = self._heart.worker
+        self._finalizer = weakref.finalize(self, _leave, self._heart, self.database)
+        if at_work(self.database, self.name) - {self.worker} and self.database.is_on_network:
             self.close()
             raise StorageError(
-                f"{database.where} is on a network file system, where processes cannot share an SQLite file: "
-                "use storage='postgresql://…', or one process with Dask workers (executor=)"
+                f"{self.database.where} is on a network file system, which only one process may use: pass "
+                "storage='postgresql://…', or begin one process with Dask workers (executor=)"
             )
 
     # Writing ------------------------------------------------------------------------------------------
@@ -205,20 +194,17 @@ class RunLog(Log):
         """Store an event; returns its number, or ``None`` if another process was faster to claim it."""
         try:
             with self.deciding():
-                if os.getpid() != self._process:
+                if not self._heart.is_alive():  # a fork has no other threads
                     raise StorageError("the search was opened before this process was forked: open it again")
                 number = self.database.append(self.name, self.worker, kind, body, claim)
-                if number is not None and number <= self._seen:
-                    where = self.database.where
-                    raise StorageError(f"{where} is damaged: events of {self.name!r} are missing")
         except StorageError as error:
             lost = f"the next event ({kind}) was not written"
             if "reward" in body:
                 lost = f"tell the reward {body['reward']!r} of {body['leaf']} after resuming"
             self.broken = f"{error}; {lost}"
             raise StorageError(self.broken) from error
-        if number == self._seen + 1:  # nobody has written in between
-            self._heed(Event(number, time.time(), self.worker, kind, body, claim))
+        if number is not None and number == self.record.events + 1:  # nobody has written in between
+            self.record.add([Event(number, time.time(), self.worker, kind, body, claim)])
         return number
 
     @contextmanager
@@ -233,10 +219,8 @@ class RunLog(Log):
         except (CovarianceError, SearchExhausted, OutOfTime, StorageError):
             raise
         except BaseException as error:
-            self.broken = (
-                f"the search was stopped halfway ({type(error).__name__}: {error}) and may differ from its "
-                f"log. No reported reward is lost: open the search from {self.database.where} again"
-            )
+            what = f"the search was stopped halfway ({described(error)}) and may differ from its log"
+            self.broken = f"{what}: resume it from {self.database.where}"
             raise
 
     def write(self, kind: str, *about: Any, **body: Any) -> int | None:
@@ -248,11 +232,11 @@ class RunLog(Log):
             again = {"ask": body["ask"], "again": body["reward"], "note": body["note"]}
             self._append("note", {"note": {"told again": again}})
         # If others have written what comes before it, it is repeated in its turn.
-        return None if number is None or (number > self._seen and _has_turn(kind, claim)) else number
+        return None if number is None or (number > self.record.events and _has_turn(kind, claim)) else number
 
     def begun(self, budget: float, lost_after: float) -> None:
         self._lost_after = lost_after
-        self._heart.every(min(_BEAT, lost_after / _BEATS))
+        self._heart.pauses.put(min(_BEAT, lost_after / _BEATS))
         self.began = self._append("run", {"budget": math.ceil(budget)}) or 0
 
     def close(self) -> None:
@@ -267,24 +251,20 @@ class RunLog(Log):
             return
         if self.broken is not None:
             raise StorageError(self.broken)
-        events = self.database.events(self.name, self._seen)  # a long run is not held in memory
+        events = self.database.events(self.name, self.record.events)  # a long run is not held in memory
         for event, follower in pairwise(chain(events, [None])):
             assert event is not None, "only the last one has no follower"
             try:
                 self._take(event, follower is None)
-            except StorageError:
-                raise
             except Exception as error:
                 what = f"event {event.number} ({event.kind}) of {self.database.where}"
-                raise StorageError(
-                    f"{what} cannot be repeated ({described(error)}): is it of another problem?"
-                ) from error
+                raise StorageError(f"{what} cannot be repeated ({described(error)})") from error
             finally:
                 self._repeated, self.learns = None, True
 
     def _take(self, event: Event, is_last: bool) -> None:
-        """Let the search repeat an event, unless it has acted already."""
-        self._heed(event)
+        """Let the search repeat an event, unless it has already acted on it."""
+        self.record.add([event])
         own = event.worker == self.worker
         if own and not _has_turn(event.kind, event.claim):
             return
@@ -297,13 +277,6 @@ class RunLog(Log):
         if own and event.kind == "ask":
             self._search.data.offered += [one for one in self._search.pending if one.number == event.number]
 
-    def _heed(self, event: Event) -> None:
-        """Take from the next event what concerns the run rather than the search."""
-        self._seen = event.number
-        self.steering.steer(event, self._search.spent - self._search.data.known)
-        if event.kind in ("ask", "take"):
-            self._owners[event.body.get("ask", event.number)].append(event.worker)
-
     # Processes at work ------------------------------------------------------------------------------
 
     def take_over(self) -> Proposal | None:
@@ -312,13 +285,12 @@ class RunLog(Log):
             return None
         self.catch_up()  # the last rewards of a process, and takeovers by others
         for proposal in self._lost():
-            owners = len(self._owners[proposal.number])
-            claim = f"take {proposal.number} {owners - 1}"
-            if self._append("take", {"ask": proposal.number}, claim) is None:
+            deaths = self.record.pending[proposal.number].deaths
+            if self._append("take", {"ask": proposal.number}, f"take {proposal.number} {deaths}") is None:
                 break
-            if owners > 1:
+            if deaths > 0:
                 what = "%d processes ended while they evaluated %r: with n_jobs=1, a crash counts as failed"
-                logger.warning(what, owners, proposal.leaf)
+                logger.warning(what, deaths + 1, proposal.leaf)
             return proposal
         self.overtaken = True
         return None
@@ -333,7 +305,8 @@ class RunLog(Log):
 
     def _owner(self, proposal: Proposal) -> str:
         """The process that evaluates a proposal: this one, if the log says nothing yet."""
-        return (self._owners[proposal.number] or [self.worker])[-1]
+        asked = self.record.pending.get(proposal.number)
+        return self.worker if asked is None or asked.by is None else asked.by
 
     def _is_alive(self, worker: str) -> bool:
         if worker not in self._at_work or time.monotonic() - self._looked > _LOOK:  # it may be new
@@ -348,7 +321,7 @@ def _has_turn(kind: str, claim: str | None) -> bool:
 
 
 def at_work(database: Database, run: str, lost_after: float = LOST_AFTER) -> set[str]:
-    """The processes that have neither left a run nor ended on this machine, nor are silent for too long."""
+    """The processes of a run with a heartbeat in the last seconds that have not ended on this machine."""
     return {worker for worker in database.beating(run, lost_after) if not _has_ended(worker)}
 
 
@@ -367,41 +340,37 @@ def _has_ended(worker: str) -> bool:
 
 @cache
 def _machine() -> str:
-    """Differs between machines, and between containers, because each numbers its own processes."""
+    """Identifies the machine or the container, each of which numbers its own processes."""
     name = platform.node()
     with suppress(OSError):
         name += Path("/proc/sys/kernel/random/boot_id").read_text() + os.readlink("/proc/self/ns/pid")
     return hashlib.sha256(name.encode()).hexdigest()[:8]
 
 
-class _Heart:
-    """Sends heartbeats from a thread of its own."""
+class _Heart(threading.Thread):
+    """Sends the heartbeats of this process, on a connection of its own, until it leaves the run."""
 
-    def __init__(self, database: Database, run: str, worker: str) -> None:
-        self._database, self._run, self._worker = database.another(), run, worker
-        self._process, self._pauses = os.getpid(), SimpleQueue[float | None]()
-        self._database.beat(run, worker)
-        self._thread = threading.Thread(target=self._beat, daemon=True, name="dagsearch heartbeat")
-        self._thread.start()
+    def __init__(self, database: Database, name: str) -> None:
+        super().__init__(daemon=True, name="dagsearch heartbeat")
+        self.worker = f"{platform.node()} {os.getpid()} {_machine()}-{secrets.token_hex(4)}"
+        self.pauses = SimpleQueue[float | None]()
+        """Takes the seconds between two heartbeats from now on; ``None`` to leave the run."""
+        self._database, self._who = database, (name, self.worker)
+        database.beat(*self._who)
+        self.start()
 
-    def every(self, pause: float | None) -> None:
-        """Beat at this pace from now on; no longer if it is ``None``."""
-        self._pauses.put(pause)
-
-    def _beat(self) -> None:
+    def run(self) -> None:
         pause: float | None = _BEAT
         while pause is not None:
             with suppress(Empty):
-                pause = self._pauses.get(timeout=pause)
+                pause = self.pauses.get(timeout=pause)
             with suppress(StorageError):  # the search itself says so if it cannot write
-                self._database.beat(self._run, self._worker)
+                self._database.beat(*self._who)
+        with closing(self._database), suppress(StorageError):
+            self._database.leave(*self._who)
 
-    def stop(self, database: Database) -> None:
-        """Say that the process has left the run, and close the database."""
-        if os.getpid() == self._process:  # else it is a fork
-            self.every(None)
-            self._thread.join()
-            with suppress(StorageError):
-                self._database.leave(self._run, self._worker)
-            self._database.close()
-        database.close()
+
+def _leave(heart: _Heart, database: Database) -> None:
+    heart.pauses.put(None)
+    heart.join()
+    database.close()

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, Self, cast
 
 from dagsearch._internal.checks import check, is_budget
 from dagsearch._internal.plain import to_json
+from dagsearch._internal.texts import described
 from dagsearch.errors import StorageError
 from dagsearch.results import Gaussian, Result
 from dagsearch.storage.database import Database, Event, Header
@@ -42,8 +43,8 @@ class Observation(NamedTuple):
 class Attempt(NamedTuple):
     """An evaluation without a reward: asked for, or failed, ``at`` a time in seconds since 1970.
 
-    ``by`` is its process. Of a failure, ``text`` says why, and ``step`` is the number of rewards until then,
-    its own included if it counts as a reward.
+    ``by`` is its process, and ``deaths`` counts the processes that have ended during it. For a failure,
+    ``text`` is the reason, and ``step`` the number of rewards until then, its own included if it has one.
     """
 
     leaf: Any
@@ -52,6 +53,7 @@ class Attempt(NamedTuple):
     by: str | None = None
     text: str = ""
     step: int = 0
+    deaths: int = 0
 
 
 # What is pending if the log does not say.
@@ -71,51 +73,6 @@ class Request(NamedTuple):
     answer: str | None
 
 
-class Steering:
-    """The requests of users, folded from the events of a run."""
-
-    paused = False
-    """Whether the run is paused."""
-    budget: int | None = None
-    """Number of evaluations at which the run ends, from the last script or request."""
-    last_run = last_stop = 0
-    """Numbers of the last event with which a process began to run, and of the last that asks it to stop."""
-    _script: int | None = None  # budget of a script, which sets it again when it is resumed
-
-    def __init__(self) -> None:
-        self.requests: dict[int, Request] = {}
-        """Requests of users, by the number of their event."""
-
-    @property
-    def wanted(self) -> dict[int, Any]:
-        """Leaves to evaluate next, as they are stored, by the number of the request."""
-        return {number: one.value for number, one in self.requests.items() if one.answer is None}
-
-    def steer(self, event: Event, spent: float) -> None:
-        """Take an event; ``spent`` is the cost of the evaluations so far."""
-        body = event.body
-        match event.kind:
-            case "run":
-                if body["budget"] != self._script:
-                    self.budget = self._script = body["budget"]
-                self.last_run = event.number
-            case "request":
-                action, value = body["action"], body["value"]
-                answer = None if action == "propose" else "done"
-                if action in ("pause", "continue"):
-                    self.paused = action == "pause"
-                elif action == "stop":
-                    self.last_stop = event.number
-                elif action == "budget" and value < spent:
-                    answer = f"refused: {spent} evaluations are done already"
-                elif action == "budget":
-                    self.budget = value
-                self.requests[event.number] = Request(event.time, action, value, answer)
-            case "answer" | "ask" if (asked := self.requests.get(body.get("request", 0))) is not None:
-                answer = f"refused: {body['refused']}" if event.kind == "answer" else "done"
-                self.requests[body["request"]] = asked._replace(answer=answer)
-
-
 def send_request(database: Database, run: str, action: Any, value: Any = None) -> int:
     """Ask the processes of a run to do something; returns the number of the event.
 
@@ -132,8 +89,8 @@ def send_request(database: Database, run: str, action: Any, value: Any = None) -
     return cast(int, database.append(run, worker, "request", body))  # it claims nothing
 
 
-class Record(Steering):
-    """The state of a search after some of its events; :meth:`add` takes the next ones."""
+class Record:
+    """The state of a run after some of its events; :meth:`add` takes the next ones."""
 
     problem, made_by, version = "search", "", ""
     minimized = game = steps = False
@@ -144,6 +101,12 @@ class Record(Steering):
     """When the last event happened."""
     events = 0
     """Number of events."""
+    paused = False
+    """Whether the run is paused."""
+    budget: int | None = None
+    """Number of evaluations at which the run ends, from the last script or request."""
+    last_run = last_stop = 0
+    """Numbers of the last event with which a process began to run, and of the last that asks it to stop."""
     without_reward = lost = known = 0
     """Number of costly steps to states without a value, of failed evaluations without a reward, and of
     rewards that were given as known, which the budget does not count."""
@@ -166,14 +129,16 @@ class Record(Steering):
     """Belief over the value of a game."""
     about: Mapping[str, Any] = MappingProxyType({})
     """The first note of a feature selection, which says whose scores these are; empty in other searches."""
+    _script: int | None = None  # budget of the last script, which does not undo a request by saying it again
     _noisy = False  # whether the best leaf is not the one with the largest reward
 
     def __init__(self, header: Header | None = None) -> None:
-        super().__init__()
         self.told: list[Observation] = []
         self.pending: dict[int, Attempt] = {}
         """Evaluations that have not ended, by the number of the event that asked for them."""
         self.failures: list[Attempt] = []
+        self.requests: dict[int, Request] = {}
+        """Requests of users, by the number of their event."""
         if header is not None:
             leaves, self.begun, self.version = header.settings["leaves"], header.created, header.version
             self.problem, self.made_by = header.problem["type"], header.settings["made_by"]
@@ -212,9 +177,9 @@ class Record(Steering):
         return record
 
     @property
-    def selection(self) -> bool:
-        """Whether features are selected."""
-        return bool(self.about)
+    def wanted(self) -> dict[int, Any]:
+        """Leaves to evaluate next, as they are stored, by the number of the request."""
+        return {number: one.value for number, one in self.requests.items() if one.answer is None}
 
     @property
     def stopping(self) -> bool:
@@ -244,24 +209,17 @@ class Record(Steering):
             self.best, self.best_reward = best[0] - 1, best[1]
 
     def add(self, events: Iterable[Event]) -> None:
-        """Take further events, in order.
-
-        Raises
-        ------
-        StorageError
-            If an event is malformed.
-        """
+        """Take further events, in order; raises :class:`StorageError` at the first that is malformed."""
         for event in events:
             try:
                 self._add(event)
             except Exception as error:
-                raise StorageError(
-                    f"event {event.number} ({event.kind}) is malformed ({type(error).__name__}: {error})"
-                ) from error
+                what = f"event {event.number} ({event.kind})"
+                raise StorageError(f"{what} is malformed: {described(error)}") from error
 
     def _add(self, event: Event) -> None:
-        self.steer(event, self.spent)
         body, note, failure = event.body, event.note, event.note.get("failure")
+        self._steer(event)
         match event.kind:
             case "ask":
                 asked = Attempt(body.get("leaf"), body.get("moves"), event.time, event.worker)
@@ -272,7 +230,8 @@ class Record(Steering):
                     self.value = Gaussian(*value)
             case "take" if body["ask"] in self.pending:
                 asked = self.pending[body["ask"]]
-                self.pending[body["ask"]] = asked._replace(at=event.time, by=event.worker)
+                asked = asked._replace(at=event.time, by=event.worker, deaths=asked.deaths + 1)
+                self.pending[body["ask"]] = asked
             case "tell":
                 asked = self.pending.pop(body["ask"], _UNKNOWN)
                 leaf, reward = body["leaf"], body["reward"]
@@ -300,7 +259,9 @@ class Record(Steering):
             case "settle":
                 self.settled = True
             case "run":
-                self.stopped, self.settled = None, False
+                self.stopped, self.settled, self.last_run = None, False, event.number
+                if body["budget"] != self._script:
+                    self.budget = self._script = body["budget"]
             case "end":
                 self.stopped = str(body["stopped"])
                 self.recommend(body.get("best"))
@@ -308,3 +269,23 @@ class Record(Steering):
             self.about, self.labels, self.largest = note, note["features"], note.get("largest", math.inf)
         self.last = event.time
         self.events += 1
+
+    def _steer(self, event: Event) -> None:
+        """Take a request of a user, or its answer."""
+        body = event.body
+        match event.kind:
+            case "request":
+                action, value = body["action"], body["value"]
+                answer = None if action == "propose" else "done"
+                if action in ("pause", "continue"):
+                    self.paused = action == "pause"
+                elif action == "stop":
+                    self.last_stop = event.number
+                elif action == "budget" and value < self.spent:
+                    answer = f"refused: {self.spent} evaluations are done already"
+                elif action == "budget":
+                    self.budget = value
+                self.requests[event.number] = Request(event.time, action, value, answer)
+            case "answer" | "ask" if (asked := self.requests.get(body.get("request", 0))) is not None:
+                answer = f"refused: {body['refused']}" if event.kind == "answer" else "done"
+                self.requests[body["request"]] = asked._replace(answer=answer)
