@@ -13,7 +13,7 @@ from dagsearch.covariances.rows import SparseRows
 
 
 class Weights(NamedTuple):
-    """The arrays of a belief over d weights, for compiled code."""
+    """The arrays of a belief over d weights. Compiled code takes them one by one, which is faster to call."""
 
     mean: FloatArray
     """m, shape ``(d,)``."""
@@ -22,9 +22,10 @@ class Weights(NamedTuple):
 
 
 @compiled
-def gain_vector(columns: IntArray, values: FloatArray, weights: Weights) -> tuple[FloatArray, float, float]:
+def gain_vector(
+    columns: IntArray, values: FloatArray, weight_mean: FloatArray, weight_cov: FloatArray
+) -> tuple[FloatArray, float, float]:
     """q = Sφ, φ·m and φ·q."""
-    weight_mean, weight_cov = weights  # arrays in a tuple are slower to access
     q = np.zeros(weight_mean.size)
     expected = s = 0.0
     for e in range(columns.size):
@@ -68,9 +69,11 @@ def advance(
     weights: Weights, q: FloatArray, gain: float, shrink: float, rows: SparseRows, beliefs: FloatArray
 ) -> None:
     """m += gain q and S −= uuᵀ with u = shrink q, and with them φ·m and the variance of φ·w of all rows."""
-    weight_mean, weight_cov = weights
+    weight_mean, weight_cov = weights  # arrays in a tuple are slower to access
     u = shrink * q
     for i in range(q.size):
+        if q[i] == 0.0:  # a feature that no rewarded leaf has
+            continue
         weight_mean[i] += gain * q[i]
         for j in range(q.size):
             weight_cov[i, j] -= u[i] * u[j]
@@ -85,13 +88,18 @@ def advance(
 
 @compiled
 def project_added(
-    added: SparseRows, parent: SparseRows, row: int, weights: Weights
+    starts: IntArray,
+    columns: IntArray,
+    values: FloatArray,
+    parent_columns: IntArray,
+    parent_values: FloatArray,
+    weight_mean: FloatArray,
+    weight_cov: FloatArray,
+    shift: float,
+    private: float,
 ) -> tuple[FloatArray, FloatArray]:
-    """φ·m and the variance of φ·w of children, whose features are those of a parent row and added ones."""
-    entries = slice(parent.starts[row], parent.starts[row + 1])
-    q, parent_mean, parent_var = gain_vector(parent.columns[entries], parent.values[entries], weights)
-    starts, columns, values = added
-    weight_mean, weight_cov = weights
+    """Mean and variance of g of children, whose features are a parent's and added ones, plus constants."""
+    q, parent_mean, parent_var = gain_vector(parent_columns, parent_values, weight_mean, weight_cov)
     mean, var = np.empty(starts.size - 1), np.empty(starts.size - 1)
     for i in range(mean.size):
         more = wider = 0.0
@@ -101,5 +109,5 @@ def project_added(
             wider += value * (value * weight_cov[column, column] + 2.0 * q[column])
             for f in range(starts[i], e):
                 wider += 2.0 * value * values[f] * weight_cov[column, columns[f]]
-        mean[i], var[i] = more + parent_mean, max(wider + parent_var, 0.0)
+        mean[i], var[i] = shift + (more + parent_mean), max(wider + parent_var, 0.0) + private
     return mean, var

@@ -99,10 +99,9 @@ class WeightScores(JointScores):
         added = self.covariance.added_features(children)
         if added is None:
             return self.predict(children.states)
-        parent, row = (self._features([children.parent]), 0) if node is None else (self._tracked, node)
+        parent = self._features([children.parent])[1:] if node is None else self._row(node)
         self._grow()
-        mean, var = project_added(added, parent, row, self._weights)
-        return self.prior_mean + mean, var + self.covariance.private
+        return project_added(*added, *parent, *self._weights, self.prior_mean, self.covariance.private)
 
     def _joint(self, nodes: IntArray) -> FloatArray:
         dense = np.zeros((len(nodes), self._dimension))
@@ -128,7 +127,7 @@ class WeightScores(JointScores):
     def _learn(self, node: int, reward: float, variance: float, fantasy: bool = False) -> None:
         """Add precision δ and information h on φ·w; a fantasy moves no mean, not even by rounding."""
         precision, information = self._merge(node, reward, variance, self.covariance.private)
-        q, expected, s = gain_vector(*self._row(node), self._weights)
+        q, expected, s = gain_vector(*self._row(node), *self._weights)
         gain = 0.0 if fantasy else (information - precision * expected) / (1.0 + precision * s)
         shrink = math.sqrt(precision / (1.0 + precision * s))
         advance(self._weights, q, gain, shrink, self._tracked, self._linear)

@@ -5,6 +5,7 @@ from typing import Protocol
 
 import numpy as np
 
+from dagsearch._internal.compiled import compiled
 from dagsearch._internal.parts import Configured
 from dagsearch._internal.typing import BoolArray, FloatArray, IntArray
 from dagsearch.problem import Action
@@ -59,24 +60,13 @@ class Options:
     @cached_property
     def _values(self) -> tuple[FloatArray, FloatArray]:
         """Means and variances from the point of view of MAX."""
-        graph, children = self.explored.graph, self.children
-        known = (children >= 0).nonzero()[0]
-        if known.size == children.size:
+        explored, graph, children = self.explored, self.explored.graph, self.children
+        if graph.count[self.node] >= children.size:  # all are in the DAG
             return graph.v_mean[children], graph.v_var[children]
-        explored, made = self.explored, self.made
-        mean, variance = explored.scores.predict_children(made, self.node)
-        delta = explored.increments.at(int(explored.graph.level[self.node]) + 1)
-        problem = explored.problem
-        inner: BoolArray | bool
-        if explored.space.added_items is None:
-            inner = np.array([len(problem.actions(state)) > 0 for state in made.states])
-        elif known.size:  # without making all states: all children are leaves, or none is
-            inner = not graph.terminal[children[known[0]]]
-        else:
-            inner = len(problem.actions(problem.step(made.parent, made.actions[0]))) > 0
-        mean, variance = mean + inner * delta.mean, variance + inner * delta.variance
-        mean[known], variance[known] = graph.v_mean[children[known]], graph.v_var[children[known]]
-        return mean, variance
+        increments, level = explored.increments, int(graph.level[self.node]) + 1
+        mean, variance = explored.scores.predict_children(self.made, self.node)
+        known = children, self.made.inner, graph.v_mean, graph.v_var
+        return _values_of(*known, mean, variance, increments.mean, increments.variance, level)
 
     @property
     def terminal(self) -> BoolArray:
@@ -100,6 +90,30 @@ class Options:
         before = len(self.explored.graph)
         child = self.explored.enter(self.node, self.made, int(self.actions[option]))
         return child, child == before
+
+
+@compiled
+def _values_of(
+    children: IntArray,
+    inner: BoolArray,
+    v_mean: FloatArray,
+    v_var: FloatArray,
+    g_mean: FloatArray,
+    g_var: FloatArray,
+    delta_mean: FloatArray,
+    delta_var: FloatArray,
+    level: int,
+) -> tuple[FloatArray, FloatArray]:
+    """Mean and variance of v of children in the DAG, of g + Δ of the others, or of g if they are leaves."""
+    mean, variance = g_mean.copy(), g_var.copy()
+    level = min(level, delta_mean.size - 1)
+    for i in range(children.size):
+        if children[i] >= 0:
+            mean[i], variance[i] = v_mean[children[i]], v_var[children[i]]
+        elif inner[i]:
+            mean[i] += delta_mean[level]
+            variance[i] += delta_var[level]
+    return mean, variance
 
 
 class Expansion(Protocol):
@@ -141,12 +155,10 @@ class OneChild(Configured, Expansion):
 
     def options(self, explored: Explored, node: int) -> Options | None:
         """All children, in the DAG or not; ``None`` at a leaf."""
-        graph = explored.graph
-        if graph.terminal[node]:
+        if explored.graph.terminal[node]:
             return None
-        children = np.full(len(explored.children(node).actions), -1, dtype=np.int64)
-        children[graph.edge_action[graph.edges(node)]] = graph.children(node)
-        return Options(explored, node, np.arange(children.size), children)
+        nodes = explored.children(node).nodes
+        return Options(explored, node, np.arange(nodes.size), nodes)
 
     def expand(self, explored: Explored, node: int) -> object:
         """Do nothing: the descent has added the child that it picked."""
