@@ -172,7 +172,7 @@ class Overlap(Covariance):
             return None
         if children.added is None or children.added[0] is not self:
             added = self._added_items(children.parent, children.actions)
-            rows = self._rows([items if len(items) < 2 else list(in_order(items)) for items in added])
+            rows = self._rows([list(in_order(items)) if len(items) > 1 else items for items in added])
             children.added = self, rows._replace(values=math.sqrt(self.factor) * rows.values)
         return children.added[1]
 

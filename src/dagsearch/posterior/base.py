@@ -10,6 +10,7 @@ import numpy as np
 
 from dagsearch._internal.arrays import grown
 from dagsearch._internal.checks import check, is_finite
+from dagsearch._internal.compiled import compiled
 from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.covariances import Covariance
 from dagsearch.problem import Children, State
@@ -121,10 +122,9 @@ class JointScores(Scores):
         wanted = np.arange(self._nodes) if nodes is None else np.asarray(nodes, dtype=np.int64)
         for first in range(0, wanted.size, AT_ONCE):
             some = wanted[first : first + AT_ONCE]
-            mean, variance = self._shared_of(some)
-            kappa, offset = offsets(self._observed_noise[some], self.covariance.private)
-            self._mean[some] = self.prior_mean + (1.0 - kappa) * mean + kappa * self._observed[some]
-            self._variance[some] = (1.0 - kappa) ** 2 * variance + offset
+            observed, beliefs = (self._observed, self._observed_noise), (self._mean, self._variance)
+            shared, constants = self._shared_of(some), (self.covariance.private, self.prior_mean)
+            _update(some, *shared, *observed, *constants, *beliefs)
         self._stale = nodes is not None
 
     def means(self, nodes: Sequence[int]) -> FloatArray:
@@ -188,12 +188,35 @@ class JointScores(Scores):
         return precision, precision * merged + (merged - old) / (private + old_noise)
 
 
+@compiled
 def offsets(noise: FloatArray, private: float) -> tuple[FloatArray, FloatArray]:
     """κ of nodes, and the variance of their private offsets given the shared part of g, from λ̄ and p."""
-    seen = np.isfinite(noise)
-    noise = np.where(seen, noise, 1.0)
-    kappa = np.where(seen, private / (private + noise), 0.0)
-    return kappa, np.where(seen, kappa * noise, private)
+    kappa, offset = np.zeros(noise.size), np.full(noise.size, private)
+    for i in range(noise.size):
+        if math.isfinite(noise[i]):
+            kappa[i] = private / (private + noise[i])
+            offset[i] = kappa[i] * noise[i]
+    return kappa, offset
+
+
+@compiled
+def _update(
+    nodes: IntArray,
+    shared_mean: FloatArray,
+    shared_var: FloatArray,
+    observed: FloatArray,
+    noise: FloatArray,
+    private: float,
+    prior_mean: float,
+    mean: FloatArray,
+    variance: FloatArray,
+) -> None:
+    """Write mean and variance of g of some nodes, given those of its shared part."""
+    kappa, offset = offsets(noise[nodes], private)
+    for i in range(nodes.size):
+        node, rest = nodes[i], 1.0 - kappa[i]
+        mean[node] = prior_mean + rest * shared_mean[i] + kappa[i] * observed[node]
+        variance[node] = rest * rest * shared_var[i] + offset[i]
 
 
 def checked_noise(noise: float) -> float:

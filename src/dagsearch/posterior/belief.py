@@ -9,16 +9,15 @@ import numpy as np
 
 from dagsearch._internal.compiled import compiled
 from dagsearch._internal.typing import FloatArray, IntArray
-from dagsearch.covariances.rows import SparseRows
 
 
 class Weights(NamedTuple):
-    """The arrays of a belief over d weights. Compiled code takes them one by one, which is faster to call."""
+    """The arrays of a belief over d weights. Compiled functions take them one by one: calls are faster."""
 
     mean: FloatArray
     """m, shape ``(d,)``."""
     cov: FloatArray
-    """S, shape ``(d, d)``."""
+    """S, shape ``(d, d)`` and with spare room, since contiguous rows are faster."""
 
 
 @compiled
@@ -39,37 +38,46 @@ def gain_vector(
 
 
 @compiled
-def _linear_belief(rows: SparseRows, row: int, weights: Weights) -> tuple[float, float]:
-    """φ·m and φᵀSφ of a row."""
-    starts, columns, values = rows
-    weight_mean, weight_cov = weights
-    first, last = starts[row], starts[row + 1]
+def _linear_belief(
+    columns: IntArray, values: FloatArray, weight_mean: FloatArray, weight_cov: FloatArray
+) -> tuple[float, float]:
+    """φ·m and φᵀSφ."""
     mean = var = 0.0
-    for e in range(first, last):
+    for e in range(columns.size):
         mean += values[e] * weight_mean[columns[e]]
         own = weight_cov[columns[e]]
         across = 0.0
-        for f in range(first, e):
+        for f in range(e):
             across += values[f] * own[columns[f]]
         var += values[e] * (2.0 * across + values[e] * own[columns[e]])
     return mean, max(var, 0.0)
 
 
 @compiled
-def project(rows: SparseRows, weights: Weights) -> tuple[FloatArray, FloatArray]:
+def project(
+    starts: IntArray, columns: IntArray, values: FloatArray, weight_mean: FloatArray, weight_cov: FloatArray
+) -> tuple[FloatArray, FloatArray]:
     """φ·m and the variance of φ·w of each row."""
-    mean, var = np.zeros(rows.starts.size - 1), np.zeros(rows.starts.size - 1)
+    mean, var = np.zeros(starts.size - 1), np.zeros(starts.size - 1)
     for i in range(mean.size):
-        mean[i], var[i] = _linear_belief(rows, i, weights)
+        row = slice(starts[i], starts[i + 1])
+        mean[i], var[i] = _linear_belief(columns[row], values[row], weight_mean, weight_cov)
     return mean, var
 
 
 @compiled
 def advance(
-    weights: Weights, q: FloatArray, gain: float, shrink: float, rows: SparseRows, beliefs: FloatArray
+    weight_mean: FloatArray,
+    weight_cov: FloatArray,
+    q: FloatArray,
+    gain: float,
+    shrink: float,
+    starts: IntArray,
+    columns: IntArray,
+    values: FloatArray,
+    beliefs: FloatArray,
 ) -> None:
     """m += gain q and S −= uuᵀ with u = shrink q, and with them φ·m and the variance of φ·w of all rows."""
-    weight_mean, weight_cov = weights  # arrays in a tuple are slower to access
     u = shrink * q
     for i in range(q.size):
         if q[i] == 0.0:  # a feature that no rewarded leaf has
@@ -77,7 +85,6 @@ def advance(
         weight_mean[i] += gain * q[i]
         for j in range(q.size):
             weight_cov[i, j] -= u[i] * u[j]
-    starts, columns, values = rows
     for i in range(starts.size - 1):
         across = 0.0
         for e in range(starts[i], starts[i + 1]):

@@ -56,7 +56,7 @@ class WeightScores(JointScores):
         super().__init__(covariance, noise, mean)
         self._dimension = 0  # number of weights d
         self._weight_mean, self._weight_cov = np.zeros(0), np.zeros((0, 0))  # with room for more
-        self._weights = Weights(self._weight_mean, self._weight_cov)  # without it
+        self._weights = Weights(self._weight_mean, self._weight_cov)
         self._starts = np.zeros(1, dtype=np.int64)
         self._columns = np.zeros(0, dtype=np.int64)
         self._values = np.zeros(0)
@@ -72,7 +72,7 @@ class WeightScores(JointScores):
         self._starts[new.start + 1 : new.stop + 1] = old + rows.starts[1:]
         self._columns[old:total], self._values[old:total] = rows.columns, rows.values
         self._linear = grown(self._linear, 2, new.stop)
-        self._linear[:, new] = mean, var = project(rows, self._weights)
+        self._linear[:, new] = mean, var = project(*rows, *self._weights)
         self._mean[new], self._variance[new] = self.prior_mean + mean, var + self.covariance.private
 
     def _features(self, states: Sequence[State]) -> SparseRows:
@@ -88,11 +88,11 @@ class WeightScores(JointScores):
             self._weight_cov = grown(self._weight_cov, new, new)
             self._weight_cov[range(old, new), range(old, new)] = 1.0
             self._dimension = new
-            self._weights = Weights(self._weight_mean[:new], self._weight_cov[:new, :new])
+            self._weights = Weights(self._weight_mean[:new], self._weight_cov)
 
     def predict(self, states: Sequence[State]) -> tuple[FloatArray, FloatArray]:
         rows = self._features(states)
-        mean, var = project(rows, self._weights)
+        mean, var = project(*rows, *self._weights)
         return self.prior_mean + mean, var + self.covariance.private
 
     def predict_children(self, children: Children, node: int | None = None) -> tuple[FloatArray, FloatArray]:
@@ -107,15 +107,11 @@ class WeightScores(JointScores):
         dense = np.zeros((len(nodes), self._dimension))
         for row, node in zip(dense, nodes.tolist(), strict=True):
             np.add.at(row, *self._row(node))
-        return np.asarray(dense @ self._weights.cov @ dense.T)
+        return np.asarray(dense @ self._weight_cov[: self._dimension, : self._dimension] @ dense.T)
 
     def _row(self, node: int) -> tuple[IntArray, FloatArray]:
         entries = slice(self._starts[node], self._starts[node + 1])
         return self._columns[entries], self._values[entries]
-
-    @property
-    def _tracked(self) -> SparseRows:
-        return SparseRows(self._starts[: self._nodes + 1], self._columns, self._values)
 
     def _shared_of(self, nodes: IntArray) -> tuple[FloatArray, FloatArray]:
         mean, variance = self._linear[:, nodes]
@@ -130,13 +126,13 @@ class WeightScores(JointScores):
         q, expected, s = gain_vector(*self._row(node), *self._weights)
         gain = 0.0 if fantasy else (information - precision * expected) / (1.0 + precision * s)
         shrink = math.sqrt(precision / (1.0 + precision * s))
-        advance(self._weights, q, gain, shrink, self._tracked, self._linear)
+        rows = self._starts[: self._nodes + 1], self._columns, self._values
+        advance(*self._weights, q, gain, shrink, *rows, self._linear)
         self._stale = True
 
     def _fantasise(self, nodes: Sequence[int]) -> None:
         self._linear, self._weight_cov = self._linear.copy(), self._weight_cov.copy()
-        d = self._dimension
-        self._weights = self._weights._replace(cov=self._weight_cov[:d, :d])
+        self._weights = self._weights._replace(cov=self._weight_cov)
         for node in nodes:
             self.refresh([node])
             self._learn(node, float(self._mean[node]), self.noise, fantasy=True)  # a reward equal to the mean

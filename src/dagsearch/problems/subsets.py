@@ -206,4 +206,5 @@ def _chosen(state: Partial | Subset) -> Subset:
 
 
 def _added_by(state: Partial | Subset, actions: Sequence[Any]) -> list[tuple[Any, ...]]:
-    return [() if isinstance(action, Size) else (action,) for action in actions]
+    decides_size = isinstance(state, Partial) and state.size is None
+    return [()] * len(actions) if decides_size else list(zip(actions))

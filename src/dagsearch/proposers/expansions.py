@@ -1,6 +1,5 @@
 """The children that a descent sees at a node, and how the DAG grows."""
 
-from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -37,6 +36,7 @@ class Options:
         """+1 where MAX decides, −1 where MIN does."""
         self.visits = int(graph.visits[node]) + 1
         """Number of descents through the node, including the current one."""
+        self._values: tuple[FloatArray, FloatArray] | None = None
 
     @property
     def nodes(self) -> IntArray:
@@ -49,24 +49,26 @@ class Options:
     @property
     def mean(self) -> FloatArray:
         """Mean of each option's v, or of g + Δ for an option outside the DAG; negated at MIN's turn."""
-        mean = self._values[0]
+        mean = self._moments()[0]
         return mean if self.sign > 0 else -mean
 
     @property
     def variance(self) -> FloatArray:
         """Variance of each option's v, or of g + Δ for an option outside the DAG."""
-        return self._values[1]
+        return self._moments()[1]
 
-    @cached_property
-    def _values(self) -> tuple[FloatArray, FloatArray]:
-        """Means and variances from the point of view of MAX."""
-        explored, graph, children = self.explored, self.explored.graph, self.children
-        if graph.count[self.node] >= children.size:  # all are in the DAG
-            return graph.v_mean[children], graph.v_var[children]
-        increments, level = explored.increments, int(graph.level[self.node]) + 1
-        mean, variance = explored.scores.predict_children(self.made, self.node)
-        known = children, self.made.inner, graph.v_mean, graph.v_var
-        return _values_of(*known, mean, variance, increments.mean, increments.variance, level)
+    def _moments(self) -> tuple[FloatArray, FloatArray]:
+        """Means and variances from the point of view of MAX, computed once."""
+        if self._values is None:
+            explored, graph, children = self.explored, self.explored.graph, self.children
+            if graph.count[self.node] >= children.size:  # all are in the DAG
+                self._values = graph.v_mean[children], graph.v_var[children]
+            else:
+                self._values = mean, variance = explored.scores.predict_children(self.made, self.node)
+                known, delta = (graph.v_mean, graph.v_var), explored.increments
+                level = int(graph.level[self.node]) + 1, delta.mean, delta.variance
+                _to_values(mean, variance, children, self.made.inner, *known, *level)
+        return self._values
 
     @property
     def terminal(self) -> BoolArray:
@@ -93,19 +95,18 @@ class Options:
 
 
 @compiled
-def _values_of(
+def _to_values(
+    mean: FloatArray,
+    variance: FloatArray,
     children: IntArray,
     inner: BoolArray,
     v_mean: FloatArray,
     v_var: FloatArray,
-    g_mean: FloatArray,
-    g_var: FloatArray,
+    level: int,
     delta_mean: FloatArray,
     delta_var: FloatArray,
-    level: int,
-) -> tuple[FloatArray, FloatArray]:
-    """Mean and variance of v of children in the DAG, of g + Δ of the others, or of g if they are leaves."""
-    mean, variance = g_mean.copy(), g_var.copy()
+) -> None:
+    """Turn moments of g of children into those of v in the DAG, and of g + Δ outside it, unless at a leaf."""
     level = min(level, delta_mean.size - 1)
     for i in range(children.size):
         if children[i] >= 0:
@@ -113,7 +114,6 @@ def _values_of(
         elif inner[i]:
             mean[i] += delta_mean[level]
             variance[i] += delta_var[level]
-    return mean, variance
 
 
 class Expansion(Protocol):
