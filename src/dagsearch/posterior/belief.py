@@ -16,6 +16,8 @@ class Weights(NamedTuple):
 
     mean: FloatArray
     """m, shape ``(d,)``."""
+    variance: FloatArray
+    """Diagonal of S, shape ``(d,)``."""
     cov: FloatArray
     """S, shape ``(d, d)`` and with spare room, since contiguous rows are faster."""
 
@@ -68,6 +70,7 @@ def project(
 @compiled
 def advance(
     weight_mean: FloatArray,
+    weight_var: FloatArray,
     weight_cov: FloatArray,
     q: FloatArray,
     gain: float,
@@ -80,9 +83,8 @@ def advance(
     """m += gain q and S −= uuᵀ with u = shrink q, and with them φ·m and the variance of φ·w of all rows."""
     u = shrink * q
     for i in range(q.size):
-        if q[i] == 0.0:  # a feature that no rewarded leaf has
-            continue
         weight_mean[i] += gain * q[i]
+        weight_var[i] -= u[i] * u[i]
         for j in range(q.size):
             weight_cov[i, j] -= u[i] * u[j]
     for i in range(starts.size - 1):
@@ -98,23 +100,30 @@ def project_added(
     starts: IntArray,
     columns: IntArray,
     values: FloatArray,
+    place: IntArray,
     parent_columns: IntArray,
     parent_values: FloatArray,
     weight_mean: FloatArray,
+    weight_var: FloatArray,
     weight_cov: FloatArray,
     shift: float,
     private: float,
 ) -> tuple[FloatArray, FloatArray]:
-    """Mean and variance of g of children, whose features are a parent's and added ones, plus constants."""
+    """Mean and variance of g of children, plus constants.
+
+    Their features are those of a parent, whose columns are numbers of weights, and added ones, whose weights
+    ``place`` tells.
+    """
     q, parent_mean, parent_var = gain_vector(parent_columns, parent_values, weight_mean, weight_cov)
     mean, var = np.empty(starts.size - 1), np.empty(starts.size - 1)
     for i in range(mean.size):
         more = wider = 0.0
         for e in range(starts[i], starts[i + 1]):
-            column, value = columns[e], values[e]
-            more += value * weight_mean[column]
-            wider += value * (value * weight_cov[column, column] + 2.0 * q[column])
+            own, value = np.uint64(place[columns[e]]), values[e]  # unsigned: no check for negative indices
+            more += value * weight_mean[own]
+            wider += value * (value * weight_var[own] + 2.0 * q[own])
             for f in range(starts[i], e):
-                wider += 2.0 * value * values[f] * weight_cov[column, columns[f]]
+                if own > 0 or columns[e] == columns[f]:
+                    wider += 2.0 * value * values[f] * weight_cov[own, place[columns[f]]]
         mean[i], var[i] = shift + (more + parent_mean), max(wider + parent_var, 0.0) + private
     return mean, var

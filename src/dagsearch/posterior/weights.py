@@ -4,7 +4,7 @@ r"""Scores in weight space: g(x) = φ(x)·w + ε_x for covariances that are inne
 symbol      code                shape             meaning
 ==========  ==================  ================  ==================================================
 φ(x)        features            sparse rows       features of the tracked nodes
-m, S        weight_mean, _cov   ``(d,), (d, d)``  belief over the weights w, N(0, I) a priori
+m, S        weights             ``(d,), (d, d)``  belief over the weights w, N(0, I) a priori
 p           private             —                 variance of the private offset ε_x
 μ           prior_mean          —                 prior mean of g
 r̄, λ̄        observed, noise     ``(nodes,)``      precision-weighted mean of a leaf's rewards (minus μ)
@@ -54,9 +54,9 @@ class WeightScores(JointScores):
 
     def __init__(self, covariance: Overlap, noise: float, mean: float = 0.0) -> None:
         super().__init__(covariance, noise, mean)
-        self._dimension = 0  # number of weights d
-        self._weight_mean, self._weight_cov = np.zeros(0), np.zeros((0, 0))  # with room for more
-        self._weights = Weights(self._weight_mean, self._weight_cov)
+        self._place = np.zeros(0, dtype=np.int64)  # number of each feature's weight
+        # Weight 0 stands for every feature that no tracked node has: its m is 0, its row of S a unit vector.
+        self._weights = Weights(np.zeros(1), np.ones(1), np.ones((1, 1)))
         self._starts = np.zeros(1, dtype=np.int64)
         self._columns = np.zeros(0, dtype=np.int64)
         self._values = np.zeros(0)
@@ -72,27 +72,32 @@ class WeightScores(JointScores):
         self._starts[new.start + 1 : new.stop + 1] = old + rows.starts[1:]
         self._columns[old:total], self._values[old:total] = rows.columns, rows.values
         self._linear = grown(self._linear, 2, new.stop)
-        self._linear[:, new] = mean, var = project(*rows, *self._weights)
+        self._linear[:, new] = mean, var = project(*rows, self._weights.mean, self._weights.cov)
         self._mean[new], self._variance[new] = self.prior_mean + mean, var + self.covariance.private
 
     def _features(self, states: Sequence[State]) -> SparseRows:
-        """Features of states; adds missing weights."""
+        """Features of states, with the numbers of their weights as columns; adds missing weights."""
         rows = self.covariance.features(states)
-        self._grow()
-        return rows
+        columns = self._places()[rows.columns]
+        if missing := dict.fromkeys(rows.columns[columns == 0].tolist()):
+            new = range(self._weights.mean.size, self._weights.mean.size + len(missing))
+            self._place[list(missing)] = new
+            mean, variance, cov = self._weights
+            cov = grown(cov, new.stop, new.stop)
+            cov[new, new] = 1.0
+            ones = np.ones(len(missing))
+            self._weights = Weights(np.append(mean, 0.0 * ones), np.append(variance, ones), cov)
+            columns = self._place[rows.columns]
+        return rows._replace(columns=columns)
 
-    def _grow(self) -> None:
-        old, new = self._dimension, self.covariance.dimension
-        if new > old:
-            self._weight_mean = grown(self._weight_mean, new)
-            self._weight_cov = grown(self._weight_cov, new, new)
-            self._weight_cov[range(old, new), range(old, new)] = 1.0
-            self._dimension = new
-            self._weights = Weights(self._weight_mean[:new], self._weight_cov)
+    def _places(self) -> IntArray:
+        """The number of the weight of each feature of the covariance."""
+        self._place = grown(self._place, self.covariance.dimension)
+        return self._place
 
     def predict(self, states: Sequence[State]) -> tuple[FloatArray, FloatArray]:
         rows = self._features(states)
-        mean, var = project(*rows, *self._weights)
+        mean, var = project(*rows, self._weights.mean, self._weights.cov)
         return self.prior_mean + mean, var + self.covariance.private
 
     def predict_children(self, children: Children, node: int | None = None) -> tuple[FloatArray, FloatArray]:
@@ -100,14 +105,15 @@ class WeightScores(JointScores):
         if added is None:
             return self.predict(children.states)
         parent = self._features([children.parent])[1:] if node is None else self._row(node)
-        self._grow()
-        return project_added(*added, *parent, *self._weights, self.prior_mean, self.covariance.private)
+        constants = self.prior_mean, self.covariance.private
+        return project_added(*added, self._places(), *parent, *self._weights, *constants)
 
     def _joint(self, nodes: IntArray) -> FloatArray:
-        dense = np.zeros((len(nodes), self._dimension))
+        size = self._weights.mean.size
+        dense = np.zeros((len(nodes), size))
         for row, node in zip(dense, nodes.tolist(), strict=True):
             np.add.at(row, *self._row(node))
-        return np.asarray(dense @ self._weight_cov[: self._dimension, : self._dimension] @ dense.T)
+        return np.asarray(dense @ self._weights.cov[:size, :size] @ dense.T)
 
     def _row(self, node: int) -> tuple[IntArray, FloatArray]:
         entries = slice(self._starts[node], self._starts[node + 1])
@@ -123,7 +129,7 @@ class WeightScores(JointScores):
     def _learn(self, node: int, reward: float, variance: float, fantasy: bool = False) -> None:
         """Add precision δ and information h on φ·w; a fantasy moves no mean, not even by rounding."""
         precision, information = self._merge(node, reward, variance, self.covariance.private)
-        q, expected, s = gain_vector(*self._row(node), *self._weights)
+        q, expected, s = gain_vector(*self._row(node), self._weights.mean, self._weights.cov)
         gain = 0.0 if fantasy else (information - precision * expected) / (1.0 + precision * s)
         shrink = math.sqrt(precision / (1.0 + precision * s))
         rows = self._starts[: self._nodes + 1], self._columns, self._values
@@ -131,8 +137,8 @@ class WeightScores(JointScores):
         self._stale = True
 
     def _fantasise(self, nodes: Sequence[int]) -> None:
-        self._linear, self._weight_cov = self._linear.copy(), self._weight_cov.copy()
-        self._weights = self._weights._replace(cov=self._weight_cov)
+        self._linear, self._place = self._linear.copy(), self._place.copy()
+        self._weights = Weights(*[array.copy() for array in self._weights])
         for node in nodes:
             self.refresh([node])
             self._learn(node, float(self._mean[node]), self.noise, fantasy=True)  # a reward equal to the mean
