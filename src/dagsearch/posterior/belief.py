@@ -23,6 +23,21 @@ class Weights(NamedTuple):
 
 
 @compiled
+def to_weights(columns: IntArray, place: IntArray, dimension: int) -> int:
+    """Replace features by the numbers of their weights; a feature without one gets the next number.
+
+    Returns the number of weights.
+    """
+    for e in range(columns.size):
+        feature = columns[e]
+        if place[feature] == 0:
+            place[feature] = dimension
+            dimension += 1
+        columns[e] = place[feature]
+    return dimension
+
+
+@compiled
 def gain_vector(
     columns: IntArray, values: FloatArray, weight_mean: FloatArray, weight_cov: FloatArray
 ) -> tuple[FloatArray, float, float]:
@@ -65,6 +80,28 @@ def project(
         row = slice(starts[i], starts[i + 1])
         mean[i], var[i] = _linear_belief(columns[row], values[row], weight_mean, weight_cov)
     return mean, var
+
+
+@compiled
+def append_rows(
+    starts: IntArray,
+    columns: IntArray,
+    values: FloatArray,
+    weight_mean: FloatArray,
+    weight_cov: FloatArray,
+    all_starts: IntArray,
+    all_columns: IntArray,
+    all_values: FloatArray,
+    beliefs: FloatArray,
+    first: int,
+) -> None:
+    """Write rows from number ``first`` on, with φ·m and the variance of φ·w."""
+    old, new = all_starts[first], starts.size - 1
+    all_starts[first + 1 : first + new + 1] = old + starts[1:]
+    all_columns[old : old + columns.size], all_values[old : old + values.size] = columns, values
+    beliefs[0, first : first + new], beliefs[1, first : first + new] = project(
+        starts, columns, values, weight_mean, weight_cov
+    )
 
 
 @compiled

@@ -35,7 +35,15 @@ from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.covariances import Overlap
 from dagsearch.covariances.rows import SparseRows
 from dagsearch.posterior.base import JointScores
-from dagsearch.posterior.belief import Weights, advance, gain_vector, project, project_added
+from dagsearch.posterior.belief import (
+    Weights,
+    advance,
+    append_rows,
+    gain_vector,
+    project,
+    project_added,
+    to_weights,
+)
 from dagsearch.problem import Children, State
 
 
@@ -57,6 +65,7 @@ class WeightScores(JointScores):
         self._place = np.zeros(0, dtype=np.int64)  # number of each feature's weight
         # Weight 0 stands for every feature that no tracked node has: its m is 0, its row of S a unit vector.
         self._weights = Weights(np.zeros(1), np.ones(1), np.ones((1, 1)))
+        self._room = self._weights  # the same with room for more
         self._starts = np.zeros(1, dtype=np.int64)
         self._columns = np.zeros(0, dtype=np.int64)
         self._values = np.zeros(0)
@@ -69,30 +78,35 @@ class WeightScores(JointScores):
         total = old + rows.columns.size
         self._starts = grown(self._starts, new.stop + 1)
         self._columns, self._values = grown(self._columns, total), grown(self._values, total)
-        self._starts[new.start + 1 : new.stop + 1] = old + rows.starts[1:]
-        self._columns[old:total], self._values[old:total] = rows.columns, rows.values
         self._linear = grown(self._linear, 2, new.stop)
-        self._linear[:, new] = mean, var = project(*rows, self._weights.mean, self._weights.cov)
+        weights, tracked = self._weights, SparseRows(self._starts, self._columns, self._values)
+        append_rows(*rows, weights.mean, weights.cov, *tracked, self._linear, new.start)
+        mean, var = self._linear[:, new]
         self._mean[new], self._variance[new] = self.prior_mean + mean, var + self.covariance.private
 
     def _features(self, states: Sequence[State]) -> SparseRows:
         """Features of states, with the numbers of their weights as columns; adds missing weights."""
         rows = self.covariance.features(states)
-        columns = self._places()[rows.columns]
-        if missing := dict.fromkeys(rows.columns[columns == 0].tolist()):
-            new = range(self._weights.mean.size, self._weights.mean.size + len(missing))
-            self._place[list(missing)] = new
-            mean, variance, cov = self._weights
-            cov = grown(cov, new.stop, new.stop)
-            cov[new, new] = 1.0
-            ones = np.ones(len(missing))
-            self._weights = Weights(np.append(mean, 0.0 * ones), np.append(variance, ones), cov)
-            columns = self._place[rows.columns]
-        return rows._replace(columns=columns)
+        needed = to_weights(rows.columns, self._places(), self._weights.mean.size)
+        if needed > self._weights.mean.size:
+            self._use(needed)
+        return rows
+
+    def _use(self, dimension: int) -> None:
+        """Use this number of weights."""
+        mean, variance, cov = self._room
+        if dimension > mean.size:
+            before = mean.size
+            mean, variance = grown(mean, dimension), grown(variance, dimension, fill=1.0)
+            cov = grown(cov, dimension, dimension)
+            np.fill_diagonal(cov[before:, before:], 1.0)
+            self._room = Weights(mean, variance, cov)
+        self._weights = Weights(mean[:dimension], variance[:dimension], cov)
 
     def _places(self) -> IntArray:
         """The number of the weight of each feature of the covariance."""
-        self._place = grown(self._place, self.covariance.dimension)
+        if self.covariance.dimension > self._place.size:
+            self._place = grown(self._place, self.covariance.dimension)
         return self._place
 
     def predict(self, states: Sequence[State]) -> tuple[FloatArray, FloatArray]:
@@ -138,7 +152,8 @@ class WeightScores(JointScores):
 
     def _fantasise(self, nodes: Sequence[int]) -> None:
         self._linear, self._place = self._linear.copy(), self._place.copy()
-        self._weights = Weights(*[array.copy() for array in self._weights])
+        self._room = Weights(*[array.copy() for array in self._room])
+        self._use(self._weights.mean.size)
         for node in nodes:
             self.refresh([node])
             self._learn(node, float(self._mean[node]), self.noise, fantasy=True)  # a reward equal to the mean

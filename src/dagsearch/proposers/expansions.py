@@ -2,8 +2,6 @@
 
 from typing import Protocol
 
-import numpy as np
-
 from dagsearch._internal.compiled import compiled
 from dagsearch._internal.parts import Configured
 from dagsearch._internal.typing import BoolArray, FloatArray, IntArray
@@ -36,7 +34,7 @@ class Options:
         """+1 where MAX decides, −1 where MIN does."""
         self.visits = int(graph.visits[node]) + 1
         """Number of descents through the node, including the current one."""
-        self._values: tuple[FloatArray, FloatArray] | None = None
+        self._moments: tuple[FloatArray, FloatArray] | None = None
 
     @property
     def nodes(self) -> IntArray:
@@ -49,26 +47,29 @@ class Options:
     @property
     def mean(self) -> FloatArray:
         """Mean of each option's v, or of g + Δ for an option outside the DAG; negated at MIN's turn."""
-        mean = self._moments()[0]
+        mean = self._computed()[0]
         return mean if self.sign > 0 else -mean
 
     @property
     def variance(self) -> FloatArray:
         """Variance of each option's v, or of g + Δ for an option outside the DAG."""
-        return self._moments()[1]
+        return self._computed()[1]
 
-    def _moments(self) -> tuple[FloatArray, FloatArray]:
-        """Means and variances from the point of view of MAX, computed once."""
-        if self._values is None:
-            explored, graph, children = self.explored, self.explored.graph, self.children
-            if graph.count[self.node] >= children.size:  # all are in the DAG
-                self._values = graph.v_mean[children], graph.v_var[children]
-            else:
-                self._values = mean, variance = explored.scores.predict_children(self.made, self.node)
-                known, delta = (graph.v_mean, graph.v_var), explored.increments
-                level = int(graph.level[self.node]) + 1, delta.mean, delta.variance
-                _to_values(mean, variance, children, self.made.inner, *known, *level)
-        return self._values
+    def _computed(self) -> tuple[FloatArray, FloatArray]:
+        if self._moments is None:
+            self._moments = self._values()
+        return self._moments
+
+    def _values(self) -> tuple[FloatArray, FloatArray]:
+        """Means and variances from the point of view of MAX."""
+        explored, graph, children = self.explored, self.explored.graph, self.children
+        if graph.count[self.node] >= children.size:  # all are in the DAG
+            return graph.v_mean[children], graph.v_var[children]
+        mean, variance = explored.scores.predict_children(self.made, self.node)
+        values, level = (children, graph.v_mean, graph.v_var), int(graph.level[self.node]) + 1
+        delta = explored.increments
+        _to_values(mean, variance, self.made.inner, *values, delta.mean, delta.variance, level)
+        return mean, variance
 
     @property
     def terminal(self) -> BoolArray:
@@ -98,13 +99,13 @@ class Options:
 def _to_values(
     mean: FloatArray,
     variance: FloatArray,
-    children: IntArray,
     inner: BoolArray,
+    children: IntArray,
     v_mean: FloatArray,
     v_var: FloatArray,
-    level: int,
     delta_mean: FloatArray,
     delta_var: FloatArray,
+    level: int,
 ) -> None:
     """Turn moments of g of children into those of v in the DAG, and of g + Δ outside it, unless at a leaf."""
     level = min(level, delta_mean.size - 1)
@@ -157,8 +158,8 @@ class OneChild(Configured, Expansion):
         """All children, in the DAG or not; ``None`` at a leaf."""
         if explored.graph.terminal[node]:
             return None
-        nodes = explored.children(node).nodes
-        return Options(explored, node, np.arange(nodes.size), nodes)
+        made = explored.children(node)
+        return Options(explored, node, made.numbers, made.nodes)
 
     def expand(self, explored: Explored, node: int) -> object:
         """Do nothing: the descent has added the child that it picked."""

@@ -32,6 +32,8 @@ class NodeChildren(Children):
         state = graph.states[node]
         super().__init__(space.problem, state, space.problem.actions(state))
         self._are_alike = space.added_items is not None
+        self.numbers: IntArray = np.arange(len(self.actions))
+        """Index of each action."""
         self.nodes: IntArray = np.full(len(self.actions), -1)
         """Node of each child, −1 where it is not in the DAG; kept up to date by :meth:`Explored.link`."""
         self.nodes[graph.edge_action[graph.edges(node)]] = graph.children(node)
