@@ -171,8 +171,9 @@ class Overlap(Covariance):
             return None
         if children.added is None or children.added[0] is not self:
             added = self._added_items(children.parent, children.actions)
-            ordered = [list(in_order(items)) if len(items) > 1 else items for items in added]
-            children.added = self, self._rows(ordered, math.sqrt(self.factor))
+            if max(map(len, added), default=0) > 1:
+                added = [list(in_order(items)) for items in added]
+            children.added = self, self._rows(added, math.sqrt(self.factor))
         return children.added[1]
 
     def _rows(self, items_by_row: Sequence[Collection[Hashable]], scale: float) -> SparseRows:

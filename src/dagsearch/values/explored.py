@@ -21,8 +21,8 @@ from dagsearch.values.increments import Increments
 if TYPE_CHECKING:
     from dagsearch.values.backups import Backup
 
-# Number of nodes whose children are cached.
-_MOST_MADE = 32
+# Number of children that are cached, of all nodes together.
+_MOST_MADE = 1 << 15
 
 
 class NodeChildren(Children):
@@ -62,6 +62,7 @@ class Explored(Index):
         self._increments = self._given = increments
         self._stale = True
         self._made: dict[int, NodeChildren] = {}  # descents visit the same nodes again and again
+        self._made_children = 0
         self.root = self.node(self.problem.root())
         self.graph.level[self.root] = 0
 
@@ -128,9 +129,12 @@ class Explored(Index):
         """The node's children, whether in the DAG or not."""
         made = self._made.get(node)
         if made is None:
-            if len(self._made) == _MOST_MADE:
+            made = NodeChildren(self.space, self.graph, node)
+            self._made_children += len(made.actions)
+            if self._made_children > _MOST_MADE:
                 self._made.clear()
-            made = self._made[node] = NodeChildren(self.space, self.graph, node)
+                self._made_children = len(made.actions)
+            self._made[node] = made
         return made
 
     def enter(self, node: int, children: Children, action: int) -> int:
