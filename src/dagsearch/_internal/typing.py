@@ -6,3 +6,5 @@ from numpy.typing import NDArray
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
+Pair = tuple[FloatArray, FloatArray]
+"""Means and variances, or other two arrays, in a plain tuple: compiled functions take named ones slowly."""

@@ -9,7 +9,7 @@ from dagsearch._internal.arrays import grown
 from dagsearch._internal.checks import checked_constant
 from dagsearch._internal.compiled import compiled
 from dagsearch._internal.parts import Configured
-from dagsearch._internal.typing import BoolArray, FloatArray, IntArray
+from dagsearch._internal.typing import BoolArray, FloatArray, IntArray, Pair
 from dagsearch.posterior.base import Scores
 from dagsearch.posterior.units import Episode
 from dagsearch.problem import State
@@ -120,8 +120,8 @@ class UCB1(Configured, Policy):
         """The bound of every option; infinite for options without rewards."""
         averages, graph = self._averages, options.explored.graph
         averages.reserve(len(graph))
-        statistics = averages.count, averages.mean, graph.terminal
-        return _ucb1(options.node, options.children, *statistics, options.sign, self.c)
+        known = averages.count, averages.mean
+        return _ucb1(options.node, options.children, known, graph.terminal, options.sign, self.c)
 
     def value(self, options: Options) -> FloatArray:
         """Mean reward of every option; −∞ for options without rewards."""
@@ -129,19 +129,12 @@ class UCB1(Configured, Policy):
 
 
 @compiled
-def _ucb1(
-    node: int,
-    children: IntArray,
-    count: FloatArray,
-    mean: FloatArray,
-    terminal: BoolArray,
-    sign: int,
-    c: float,
-) -> FloatArray:
+def _ucb1(node: int, children: IntArray, known: Pair, leaf: BoolArray, sign: int, c: float) -> FloatArray:
+    count, mean = known
     spent, ratings = math.log(max(1.0, count[node])), np.full(children.size, np.inf)
     for option in range(children.size):
         child = children[option]
         if count[child] > 0.0:
-            bonus = 0.0 if terminal[child] else c * math.sqrt(spent / count[child])
+            bonus = 0.0 if leaf[child] else c * math.sqrt(spent / count[child])
             ratings[option] = sign * mean[child] + bonus
     return ratings

@@ -11,7 +11,7 @@ import numpy as np
 from dagsearch._internal.arrays import grown
 from dagsearch._internal.checks import check, is_finite
 from dagsearch._internal.compiled import compiled
-from dagsearch._internal.typing import FloatArray, IntArray
+from dagsearch._internal.typing import FloatArray, IntArray, Pair
 from dagsearch.covariances import Covariance
 from dagsearch.problem import Children, State
 
@@ -64,7 +64,7 @@ class Scores(ABC):
 
     @abstractmethod
     def predict(self, states: Sequence[State]) -> tuple[FloatArray, FloatArray]:
-        """Mean and variance of g of states that are not tracked."""
+        """Mean and variance of g of states that are not tracked, as new arrays."""
 
     def predict_children(self, children: Children, node: int | None = None) -> tuple[FloatArray, FloatArray]:
         """:meth:`predict` for all children of a state; faster if the state's ``node`` is given."""
@@ -123,8 +123,7 @@ class JointScores(Scores):
         for first in range(0, wanted.size, AT_ONCE):
             some = wanted[first : first + AT_ONCE]
             observed, beliefs = (self._observed, self._observed_noise), (self._mean, self._variance)
-            shared, constants = self._shared_of(some), (self.covariance.private, self.prior_mean)
-            _update(some, *shared, *observed, *constants, *beliefs)
+            _update(some, self._shared_of(some), observed, beliefs, self.covariance.private, self.prior_mean)
         self._stale = nodes is not None
 
     def means(self, nodes: Sequence[int]) -> FloatArray:
@@ -200,22 +199,13 @@ def offsets(noise: FloatArray, private: float) -> tuple[FloatArray, FloatArray]:
 
 
 @compiled
-def _update(
-    nodes: IntArray,
-    shared_mean: FloatArray,
-    shared_var: FloatArray,
-    observed: FloatArray,
-    noise: FloatArray,
-    private: float,
-    prior_mean: float,
-    mean: FloatArray,
-    variance: FloatArray,
-) -> None:
+def _update(nodes: IntArray, shared: Pair, observed: Pair, beliefs: Pair, private: float, mu: float) -> None:
     """Write mean and variance of g of some nodes, given those of its shared part."""
+    (shared_mean, shared_var), (observed_mean, noise), (mean, variance) = shared, observed, beliefs
     kappa, offset = offsets(noise[nodes], private)
     for i in range(nodes.size):
         node, rest = nodes[i], 1.0 - kappa[i]
-        mean[node] = prior_mean + rest * shared_mean[i] + kappa[i] * observed[node]
+        mean[node] = mu + rest * shared_mean[i] + kappa[i] * observed_mean[node]
         variance[node] = rest * rest * shared_var[i] + offset[i]
 
 

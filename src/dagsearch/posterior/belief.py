@@ -3,31 +3,23 @@
 Symbols and derivation are at the head of :mod:`dagsearch.posterior.weights`.
 """
 
-from typing import NamedTuple
-
 import numpy as np
 
 from dagsearch._internal.compiled import compiled
-from dagsearch._internal.typing import FloatArray, IntArray
+from dagsearch._internal.typing import FloatArray, IntArray, Pair
 
-
-class Weights(NamedTuple):
-    """The arrays of a belief over d weights. Compiled functions take them one by one: calls are faster."""
-
-    mean: FloatArray
-    """m, shape ``(d,)``."""
-    variance: FloatArray
-    """Diagonal of S, shape ``(d,)``."""
-    cov: FloatArray
-    """S, shape ``(d, d)`` and with spare room, since contiguous rows are faster."""
+# Plain tuples, because calls with named ones take longer.
+Rows = tuple[IntArray, IntArray, FloatArray]
+"""The fields of :class:`dagsearch.covariances.rows.SparseRows`."""
+Row = tuple[IntArray, FloatArray]
+"""Columns and values of one row."""
+Weights = tuple[FloatArray, FloatArray, FloatArray]
+"""m and the diagonal of S, shape ``(d,)``, and S, shape ``(d, d)`` and with room for more."""
 
 
 @compiled
 def to_weights(columns: IntArray, place: IntArray, dimension: int) -> int:
-    """Replace features by the numbers of their weights; a feature without one gets the next number.
-
-    Returns the number of weights.
-    """
+    """Replace features by the numbers of their weights, new ones if necessary; returns how many there are."""
     for e in range(columns.size):
         feature = columns[e]
         if place[feature] == 0:
@@ -38,10 +30,10 @@ def to_weights(columns: IntArray, place: IntArray, dimension: int) -> int:
 
 
 @compiled
-def gain_vector(
-    columns: IntArray, values: FloatArray, weight_mean: FloatArray, weight_cov: FloatArray
-) -> tuple[FloatArray, float, float]:
+def gain_vector(row: Row, weights: Weights) -> tuple[FloatArray, float, float]:
     """q = Sφ, φ·m and φ·q."""
+    columns, values = row
+    weight_mean, _, weight_cov = weights  # arrays in a tuple are slower to access
     q = np.zeros(weight_mean.size)
     expected = s = 0.0
     for e in range(columns.size):
@@ -55,75 +47,35 @@ def gain_vector(
 
 
 @compiled
-def _linear_belief(
-    columns: IntArray, values: FloatArray, weight_mean: FloatArray, weight_cov: FloatArray
-) -> tuple[float, float]:
-    """φ·m and φᵀSφ."""
-    mean = var = 0.0
-    for e in range(columns.size):
-        mean += values[e] * weight_mean[columns[e]]
-        own = weight_cov[columns[e]]
-        across = 0.0
-        for f in range(e):
-            across += values[f] * own[columns[f]]
-        var += values[e] * (2.0 * across + values[e] * own[columns[e]])
-    return mean, max(var, 0.0)
-
-
-@compiled
-def project(
-    starts: IntArray, columns: IntArray, values: FloatArray, weight_mean: FloatArray, weight_cov: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """φ·m and the variance of φ·w of each row."""
+def project(rows: Rows, weights: Weights) -> Pair:
+    """φ·m and φᵀSφ of each row."""
+    starts, columns, values = rows
+    weight_mean, _, weight_cov = weights
     mean, var = np.zeros(starts.size - 1), np.zeros(starts.size - 1)
     for i in range(mean.size):
-        row = slice(starts[i], starts[i + 1])
-        mean[i], var[i] = _linear_belief(columns[row], values[row], weight_mean, weight_cov)
+        for e in range(starts[i], starts[i + 1]):
+            mean[i] += values[e] * weight_mean[columns[e]]
+            own, across = weight_cov[columns[e]], 0.0
+            for f in range(starts[i], e):
+                across += values[f] * own[columns[f]]
+            var[i] += values[e] * (2.0 * across + values[e] * own[columns[e]])
+        var[i] = max(var[i], 0.0)
     return mean, var
 
 
 @compiled
-def append_rows(
-    starts: IntArray,
-    columns: IntArray,
-    values: FloatArray,
-    weight_mean: FloatArray,
-    weight_cov: FloatArray,
-    all_starts: IntArray,
-    all_columns: IntArray,
-    all_values: FloatArray,
-    beliefs: FloatArray,
-    first: int,
-) -> None:
-    """Write rows from number ``first`` on, with φ·m and the variance of φ·w."""
-    old, new = all_starts[first], starts.size - 1
-    all_starts[first + 1 : first + new + 1] = old + starts[1:]
-    all_columns[old : old + columns.size], all_values[old : old + values.size] = columns, values
-    beliefs[0, first : first + new], beliefs[1, first : first + new] = project(
-        starts, columns, values, weight_mean, weight_cov
-    )
-
-
-@compiled
 def advance(
-    weight_mean: FloatArray,
-    weight_var: FloatArray,
-    weight_cov: FloatArray,
-    q: FloatArray,
-    gain: float,
-    shrink: float,
-    starts: IntArray,
-    columns: IntArray,
-    values: FloatArray,
-    beliefs: FloatArray,
+    weights: Weights, q: FloatArray, gain: float, shrink: float, rows: Rows, beliefs: FloatArray
 ) -> None:
     """m += gain q and S −= uuᵀ with u = shrink q, and with them φ·m and the variance of φ·w of all rows."""
+    weight_mean, weight_var, weight_cov = weights
     u = shrink * q
     for i in range(q.size):
         weight_mean[i] += gain * q[i]
         weight_var[i] -= u[i] * u[i]
         for j in range(q.size):
             weight_cov[i, j] -= u[i] * u[j]
+    starts, columns, values = rows
     for i in range(starts.size - 1):
         across = 0.0
         for e in range(starts[i], starts[i + 1]):
@@ -134,24 +86,15 @@ def advance(
 
 @compiled
 def project_added(
-    starts: IntArray,
-    columns: IntArray,
-    values: FloatArray,
-    place: IntArray,
-    parent_columns: IntArray,
-    parent_values: FloatArray,
-    weight_mean: FloatArray,
-    weight_var: FloatArray,
-    weight_cov: FloatArray,
-    shift: float,
-    private: float,
-) -> tuple[FloatArray, FloatArray]:
-    """Mean and variance of g of children, plus constants.
+    added: Rows, place: IntArray, parent: Row, weights: Weights, shift: float, private: float
+) -> Pair:
+    """Mean and variance of g of children: their features are those of a parent and added ones.
 
-    Their features are those of a parent, whose columns are numbers of weights, and added ones, whose weights
-    ``place`` tells.
+    ``place`` assigns added features to weights; ``shift`` and ``private`` are added to the results.
     """
-    q, parent_mean, parent_var = gain_vector(parent_columns, parent_values, weight_mean, weight_cov)
+    q, parent_mean, parent_var = gain_vector(parent, weights)
+    starts, columns, values = added
+    weight_mean, weight_var, weight_cov = weights
     mean, var = np.empty(starts.size - 1), np.empty(starts.size - 1)
     for i in range(mean.size):
         more = wider = 0.0

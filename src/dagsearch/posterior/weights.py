@@ -35,15 +35,7 @@ from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.covariances import Overlap
 from dagsearch.covariances.rows import SparseRows
 from dagsearch.posterior.base import JointScores
-from dagsearch.posterior.belief import (
-    Weights,
-    advance,
-    append_rows,
-    gain_vector,
-    project,
-    project_added,
-    to_weights,
-)
+from dagsearch.posterior.belief import Weights, advance, gain_vector, project, project_added, to_weights
 from dagsearch.problem import Children, State
 
 
@@ -64,7 +56,7 @@ class WeightScores(JointScores):
         super().__init__(covariance, noise, mean)
         self._place = np.zeros(0, dtype=np.int64)  # number of each feature's weight
         # Weight 0 stands for every feature that no tracked node has: its m is 0, its row of S a unit vector.
-        self._weights = Weights(np.zeros(1), np.ones(1), np.ones((1, 1)))
+        self._weights: Weights = np.zeros(1), np.ones(1), np.ones((1, 1))
         self._room = self._weights  # the same with room for more
         self._starts = np.zeros(1, dtype=np.int64)
         self._columns = np.zeros(0, dtype=np.int64)
@@ -78,30 +70,27 @@ class WeightScores(JointScores):
         total = old + rows.columns.size
         self._starts = grown(self._starts, new.stop + 1)
         self._columns, self._values = grown(self._columns, total), grown(self._values, total)
+        self._starts[new.start + 1 : new.stop + 1] = old + rows.starts[1:]
+        self._columns[old:total], self._values[old:total] = rows.columns, rows.values
         self._linear = grown(self._linear, 2, new.stop)
-        weights, tracked = self._weights, SparseRows(self._starts, self._columns, self._values)
-        append_rows(*rows, weights.mean, weights.cov, *tracked, self._linear, new.start)
-        mean, var = self._linear[:, new]
+        self._linear[:, new] = mean, var = project(rows[:], self._weights)
         self._mean[new], self._variance[new] = self.prior_mean + mean, var + self.covariance.private
 
     def _features(self, states: Sequence[State]) -> SparseRows:
         """Features of states, with the numbers of their weights as columns; adds missing weights."""
         rows = self.covariance.features(states)
-        needed = to_weights(rows.columns, self._places(), self._weights.mean.size)
-        if needed > self._weights.mean.size:
+        needed = to_weights(rows.columns, self._places(), len(self._weights[0]))
+        if needed > len(self._weights[0]):
             self._use(needed)
         return rows
 
     def _use(self, dimension: int) -> None:
-        """Use this number of weights."""
-        mean, variance, cov = self._room
-        if dimension > mean.size:
-            before = mean.size
-            mean, variance = grown(mean, dimension), grown(variance, dimension, fill=1.0)
-            cov = grown(cov, dimension, dimension)
+        """Have this number of weights."""
+        (mean, variance, cov), d = self._room, dimension
+        if d > (before := len(mean)):
+            self._room = mean, variance, cov = grown(mean, d), grown(variance, d, fill=1.0), grown(cov, d, d)
             np.fill_diagonal(cov[before:, before:], 1.0)
-            self._room = Weights(mean, variance, cov)
-        self._weights = Weights(mean[:dimension], variance[:dimension], cov)
+        self._weights = mean[:d], variance[:d], cov
 
     def _places(self) -> IntArray:
         """The number of the weight of each feature of the covariance."""
@@ -111,7 +100,7 @@ class WeightScores(JointScores):
 
     def predict(self, states: Sequence[State]) -> tuple[FloatArray, FloatArray]:
         rows = self._features(states)
-        mean, var = project(*rows, self._weights.mean, self._weights.cov)
+        mean, var = project(rows[:], self._weights)
         return self.prior_mean + mean, var + self.covariance.private
 
     def predict_children(self, children: Children, node: int | None = None) -> tuple[FloatArray, FloatArray]:
@@ -120,14 +109,14 @@ class WeightScores(JointScores):
             return self.predict(children.states)
         parent = self._features([children.parent])[1:] if node is None else self._row(node)
         constants = self.prior_mean, self.covariance.private
-        return project_added(*added, self._places(), *parent, *self._weights, *constants)
+        return project_added(added[:], self._places(), parent, self._weights, *constants)
 
     def _joint(self, nodes: IntArray) -> FloatArray:
-        size = self._weights.mean.size
-        dense = np.zeros((len(nodes), size))
+        d = len(self._weights[0])
+        dense = np.zeros((len(nodes), d))
         for row, node in zip(dense, nodes.tolist(), strict=True):
             np.add.at(row, *self._row(node))
-        return np.asarray(dense @ self._weights.cov[:size, :size] @ dense.T)
+        return np.asarray(dense @ self._weights[2][:d, :d] @ dense.T)
 
     def _row(self, node: int) -> tuple[IntArray, FloatArray]:
         entries = slice(self._starts[node], self._starts[node + 1])
@@ -143,17 +132,18 @@ class WeightScores(JointScores):
     def _learn(self, node: int, reward: float, variance: float, fantasy: bool = False) -> None:
         """Add precision δ and information h on φ·w; a fantasy moves no mean, not even by rounding."""
         precision, information = self._merge(node, reward, variance, self.covariance.private)
-        q, expected, s = gain_vector(*self._row(node), self._weights.mean, self._weights.cov)
+        q, expected, s = gain_vector(self._row(node), self._weights)
         gain = 0.0 if fantasy else (information - precision * expected) / (1.0 + precision * s)
         shrink = math.sqrt(precision / (1.0 + precision * s))
         rows = self._starts[: self._nodes + 1], self._columns, self._values
-        advance(*self._weights, q, gain, shrink, *rows, self._linear)
+        advance(self._weights, q, gain, shrink, rows, self._linear)
         self._stale = True
 
     def _fantasise(self, nodes: Sequence[int]) -> None:
         self._linear, self._place = self._linear.copy(), self._place.copy()
-        self._room = Weights(*[array.copy() for array in self._room])
-        self._use(self._weights.mean.size)
+        mean, variance, cov = self._room
+        self._room = mean.copy(), variance.copy(), cov.copy()
+        self._use(len(self._weights[0]))
         for node in nodes:
             self.refresh([node])
             self._learn(node, float(self._mean[node]), self.noise, fantasy=True)  # a reward equal to the mean

@@ -4,7 +4,7 @@ from typing import Protocol
 
 from dagsearch._internal.compiled import compiled
 from dagsearch._internal.parts import Configured
-from dagsearch._internal.typing import BoolArray, FloatArray, IntArray
+from dagsearch._internal.typing import BoolArray, FloatArray, IntArray, Pair
 from dagsearch.problem import Action
 from dagsearch.space import Space
 from dagsearch.values.explored import Explored
@@ -34,7 +34,7 @@ class Options:
         """+1 where MAX decides, −1 where MIN does."""
         self.visits = int(graph.visits[node]) + 1
         """Number of descents through the node, including the current one."""
-        self._moments: tuple[FloatArray, FloatArray] | None = None
+        self._moments: Pair | None = None
 
     @property
     def nodes(self) -> IntArray:
@@ -47,34 +47,26 @@ class Options:
     @property
     def mean(self) -> FloatArray:
         """Mean of each option's v, or of g + Δ for an option outside the DAG; negated at MIN's turn."""
-        mean = self._computed()[0]
+        mean = self._values()[0]
         return mean if self.sign > 0 else -mean
 
     @property
     def variance(self) -> FloatArray:
         """Variance of each option's v, or of g + Δ for an option outside the DAG."""
-        return self._computed()[1]
+        return self._values()[1]
 
-    def _computed(self) -> tuple[FloatArray, FloatArray]:
+    def _values(self) -> Pair:
+        """Means and variances from the point of view of MAX, computed once."""
         if self._moments is None:
-            self._moments = self._values()
+            explored, graph, children = self.explored, self.explored.graph, self.children
+            if graph.count[self.node] >= children.size:  # all are in the DAG
+                self._moments = graph.v_mean[children], graph.v_var[children]
+            else:
+                self._moments = g = explored.scores.predict_children(self.made, self.node)
+                delta = explored.increments.mean, explored.increments.variance
+                known, level = (graph.v_mean, graph.v_var), int(graph.level[self.node]) + 1
+                _to_values(g, self.made.inner, children, known, delta, level)
         return self._moments
-
-    def _values(self) -> tuple[FloatArray, FloatArray]:
-        """Means and variances from the point of view of MAX."""
-        explored, graph, children = self.explored, self.explored.graph, self.children
-        if graph.count[self.node] >= children.size:  # all are in the DAG
-            return graph.v_mean[children], graph.v_var[children]
-        mean, variance = explored.scores.predict_children(self.made, self.node)
-        values, level = (children, graph.v_mean, graph.v_var), int(graph.level[self.node]) + 1
-        delta = explored.increments
-        _to_values(mean, variance, self.made.inner, *values, delta.mean, delta.variance, level)
-        return mean, variance
-
-    @property
-    def terminal(self) -> BoolArray:
-        """Which options are leaves."""
-        return self.explored.graph.terminal[self.children]
 
     @property
     def closed(self) -> BoolArray:
@@ -96,18 +88,9 @@ class Options:
 
 
 @compiled
-def _to_values(
-    mean: FloatArray,
-    variance: FloatArray,
-    inner: BoolArray,
-    children: IntArray,
-    v_mean: FloatArray,
-    v_var: FloatArray,
-    delta_mean: FloatArray,
-    delta_var: FloatArray,
-    level: int,
-) -> None:
+def _to_values(g: Pair, inner: BoolArray, children: IntArray, v: Pair, delta: Pair, level: int) -> None:
     """Turn moments of g of children into those of v in the DAG, and of g + Δ outside it, unless at a leaf."""
+    (mean, variance), (v_mean, v_var), (delta_mean, delta_var) = g, v, delta
     level = min(level, delta_mean.size - 1)
     for i in range(children.size):
         if children[i] >= 0:

@@ -21,7 +21,7 @@ from dagsearch.values.increments import Increments
 if TYPE_CHECKING:
     from dagsearch.values.backups import Backup
 
-# Number of children that are cached, of all nodes together.
+# Number of children that are cached, of all nodes together, if there is more than one node.
 _MOST_MADE = 1 << 15
 
 
@@ -62,7 +62,6 @@ class Explored(Index):
         self._increments = self._given = increments
         self._stale = True
         self._made: dict[int, NodeChildren] = {}  # descents visit the same nodes again and again
-        self._made_children = 0
         self.root = self.node(self.problem.root())
         self.graph.level[self.root] = 0
 
@@ -129,12 +128,9 @@ class Explored(Index):
         """The node's children, whether in the DAG or not."""
         made = self._made.get(node)
         if made is None:
-            made = NodeChildren(self.space, self.graph, node)
-            self._made_children += len(made.actions)
-            if self._made_children > _MOST_MADE:
+            if (len(self._made) + 1) * self.graph.widest > _MOST_MADE:
                 self._made.clear()
-                self._made_children = len(made.actions)
-            self._made[node] = made
+            made = self._made[node] = NodeChildren(self.space, self.graph, node)
         return made
 
     def enter(self, node: int, children: Children, action: int) -> int:
