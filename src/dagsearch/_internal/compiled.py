@@ -38,9 +38,7 @@ class Compiled:
             except RuntimeError as error:  # neither the package's nor the home folder is writable
                 logger.info("%s; set NUMBA_CACHE_DIR to a writable folder", error)
                 self.dispatcher = njit(self.__wrapped__)
-            for module in list(sys.modules.values()):  # wherever it was imported: without this detour
-                if getattr(module, "__dict__", {}).get(self.__name__) is self:
-                    vars(module)[self.__name__] = self.dispatcher
+            vars(sys.modules[self.__module__])[self.__name__] = self.dispatcher  # without this detour
             return self.dispatcher
         return getattr(self.dispatcher, name)
 

@@ -6,5 +6,4 @@ from numpy.typing import NDArray
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
-Pair = tuple[FloatArray, FloatArray]
-"""Means and variances, or other two arrays, in a plain tuple: compiled functions take named ones slowly."""
+Pair = tuple[FloatArray, FloatArray]  # such as means and variances

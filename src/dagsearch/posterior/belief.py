@@ -21,11 +21,10 @@ Weights = tuple[FloatArray, FloatArray, FloatArray]
 def to_weights(columns: IntArray, place: IntArray, dimension: int) -> int:
     """Replace features by the numbers of their weights, new ones if necessary; returns how many there are."""
     for e in range(columns.size):
-        feature = columns[e]
-        if place[feature] == 0:
-            place[feature] = dimension
+        if place[columns[e]] == 0:
+            place[columns[e]] = dimension
             dimension += 1
-        columns[e] = place[feature]
+        columns[e] = place[columns[e]]
     return dimension
 
 

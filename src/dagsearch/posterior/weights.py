@@ -112,19 +112,17 @@ class WeightScores(JointScores):
         return project_added(added[:], self._places(), parent, self._weights, *constants)
 
     def _joint(self, nodes: IntArray) -> FloatArray:
-        d = len(self._weights[0])
-        dense = np.zeros((len(nodes), d))
+        dense = np.zeros((len(nodes), len(self._room[0])))
         for row, node in zip(dense, nodes.tolist(), strict=True):
             np.add.at(row, *self._row(node))
-        return np.asarray(dense @ self._weights[2][:d, :d] @ dense.T)
+        return np.asarray(dense @ self._room[2] @ dense.T)
 
     def _row(self, node: int) -> tuple[IntArray, FloatArray]:
         entries = slice(self._starts[node], self._starts[node + 1])
         return self._columns[entries], self._values[entries]
 
     def _shared_of(self, nodes: IntArray) -> tuple[FloatArray, FloatArray]:
-        mean, variance = self._linear[:, nodes]
-        return mean, variance
+        return self._linear[0][nodes], self._linear[1][nodes]  # faster than all at once
 
     def condition(self, node: int, reward: float, noise: float | None = None) -> None:
         self._learn(node, reward, self._noise_of(noise))

@@ -206,5 +206,4 @@ def _chosen(state: Partial | Subset) -> Subset:
 
 
 def _added_by(state: Partial | Subset, actions: Sequence[Any]) -> list[tuple[Any, ...]]:
-    decides_size = isinstance(state, Partial) and state.size is None
-    return [()] * len(actions) if decides_size else list(zip(actions))
+    return [()] * len(actions) if isinstance(state, Partial) and state.size is None else list(zip(actions))

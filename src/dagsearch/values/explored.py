@@ -135,8 +135,7 @@ class Explored(Index):
 
     def enter(self, node: int, children: Children, action: int) -> int:
         """The child that an action (by index) leads to, linked to the node."""
-        state = self.problem.step(children.parent, children.actions[action])
-        child = self.node(state)
+        child = self.node(self.problem.step(children.parent, children.actions[action]))
         self.link(node, [child], [action])
         return child
 
