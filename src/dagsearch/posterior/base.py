@@ -10,8 +10,7 @@ import numpy as np
 
 from dagsearch._internal.arrays import grown
 from dagsearch._internal.checks import check, is_finite
-from dagsearch._internal.compiled import compiled
-from dagsearch._internal.typing import FloatArray, IntArray, Pair
+from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.covariances import Covariance
 from dagsearch.problem import Children, State
 
@@ -122,8 +121,11 @@ class JointScores(Scores):
         wanted = np.arange(self._nodes) if nodes is None else np.asarray(nodes, dtype=np.int64)
         for first in range(0, wanted.size, AT_ONCE):
             some = wanted[first : first + AT_ONCE]
-            observed, beliefs = (self._observed, self._observed_noise), (self._mean, self._variance)
-            _update(some, self._shared_of(some), observed, beliefs, self.covariance.private, self.prior_mean)
+            mean, variance = self._shared_of(some)
+            kappa, offset = offsets(self._observed_noise[some], self.covariance.private)
+            rest = 1.0 - kappa
+            self._mean[some] = self.prior_mean + rest * mean + kappa * self._observed[some]
+            self._variance[some] = rest * rest * variance + offset
         self._stale = nodes is not None
 
     def means(self, nodes: Sequence[int]) -> FloatArray:
@@ -187,26 +189,10 @@ class JointScores(Scores):
         return precision, precision * merged + (merged - old) / (private + old_noise)
 
 
-@compiled
 def offsets(noise: FloatArray, private: float) -> tuple[FloatArray, FloatArray]:
     """κ of nodes, and the variance of their private offsets given the shared part of g, from λ̄ and p."""
-    kappa, offset = np.zeros(noise.size), np.full(noise.size, private)
-    for i in range(noise.size):
-        if math.isfinite(noise[i]):
-            kappa[i] = private / (private + noise[i])
-            offset[i] = kappa[i] * noise[i]
-    return kappa, offset
-
-
-@compiled
-def _update(nodes: IntArray, shared: Pair, observed: Pair, beliefs: Pair, private: float, mu: float) -> None:
-    """Write mean and variance of g of some nodes, given those of its shared part."""
-    (shared_mean, shared_var), (observed_mean, noise), (mean, variance) = shared, observed, beliefs
-    kappa, offset = offsets(noise[nodes], private)
-    for i in range(nodes.size):
-        node, rest = nodes[i], 1.0 - kappa[i]
-        mean[node] = mu + rest * shared_mean[i] + kappa[i] * observed_mean[node]
-        variance[node] = rest * rest * shared_var[i] + offset[i]
+    kappa = private / (private + noise)  # 0 without rewards
+    return kappa, np.multiply(kappa, noise, out=np.full(noise.shape, private), where=np.isfinite(noise))
 
 
 def checked_noise(noise: float) -> float:

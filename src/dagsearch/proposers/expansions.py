@@ -63,7 +63,7 @@ class Options:
                 self._moments = graph.v_mean[children], graph.v_var[children]
             else:
                 self._moments = g = explored.scores.predict_children(self.made, self.node)
-                delta = explored.increments.mean, explored.increments.variance
+                delta = (increments := explored.increments).mean, increments.variance
                 known, level = (graph.v_mean, graph.v_var), int(graph.level[self.node]) + 1
                 _to_values(g, self.made.inner, children, known, delta, level)
         return self._moments
