@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -62,7 +61,6 @@ class _WithSummary(Options):
         super().__init__(explored, node, actions, children)
         self._missing = missing
 
-    @cached_property
     def _values(self) -> tuple[FloatArray, FloatArray]:
         explored, graph = self.explored, self.explored.graph
         mean, variance = graph.v_mean[self.children], graph.v_var[self.children]

@@ -7,8 +7,9 @@ import numpy as np
 
 from dagsearch._internal.arrays import grown
 from dagsearch._internal.checks import checked_constant
+from dagsearch._internal.compiled import compiled
 from dagsearch._internal.parts import Configured
-from dagsearch._internal.typing import FloatArray, IntArray
+from dagsearch._internal.typing import BoolArray, FloatArray, IntArray, Pair
 from dagsearch.posterior.base import Scores
 from dagsearch.posterior.units import Episode
 from dagsearch.problem import State
@@ -22,15 +23,16 @@ class NoScores(Scores):
     """A null model: mean and variance are 0 everywhere."""
 
     def __init__(self) -> None:
-        self._zeros = np.zeros(0)
+        self._zeros, self._nodes = np.zeros(0), 0  # zeros with room for more nodes
 
     def moments(self) -> tuple[FloatArray, FloatArray]:
         """Zeros, shape ``(nodes,)``."""
-        return self._zeros, self._zeros
+        return self._zeros[: self._nodes], self._zeros[: self._nodes]
 
     def track(self, states: Sequence[State]) -> None:
         """Number new states."""
-        self._zeros = np.broadcast_to(0.0, self._zeros.size + len(states))
+        self._nodes += len(states)
+        self._zeros = grown(self._zeros, self._nodes)
 
     def predict(self, states: Sequence[State]) -> tuple[FloatArray, FloatArray]:
         """Zeros."""
@@ -116,12 +118,23 @@ class UCB1(Configured, Policy):
 
     def rate(self, options: Options) -> FloatArray:
         """The bound of every option; infinite for options without rewards."""
-        number, mean = self._averages.of(options, options.children)
-        visits = max(1.0, float(self._averages.count[options.node]))
-        bonus = self.c * np.sqrt(math.log(visits) / np.maximum(number, 1.0))
-        bonus = np.where(options.terminal, 0.0, bonus)
-        return np.where(number > 0.0, mean + bonus, np.inf)
+        averages, graph = self._averages, options.explored.graph
+        averages.reserve(len(graph))
+        known = averages.count, averages.mean
+        return _ucb1(options.node, options.children, known, graph.terminal, options.sign, self.c)
 
     def value(self, options: Options) -> FloatArray:
         """Mean reward of every option; −∞ for options without rewards."""
         return self._averages.value(options, options.children)
+
+
+@compiled
+def _ucb1(node: int, children: IntArray, known: Pair, leaf: BoolArray, sign: int, c: float) -> FloatArray:
+    count, mean = known
+    spent, ratings = math.log(max(1.0, count[node])), np.full(children.size, np.inf)
+    for option in range(children.size):
+        child = children[option]
+        if count[child] > 0.0:
+            bonus = 0.0 if leaf[child] else c * math.sqrt(spent / count[child])
+            ratings[option] = sign * mean[child] + bonus
+    return ratings

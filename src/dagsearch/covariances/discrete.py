@@ -110,7 +110,7 @@ class Overlap(Covariance):
         return scaled
 
     def represent(self, states: Sequence[State]) -> Rows:
-        starts, columns, values = self._features(states)
+        starts, columns, values = self._features(states, 1.0)
         rows = np.zeros((len(states), self.dimension))
         # += rather than =: a row may name a feature twice.
         np.add.at(rows, (np.repeat(np.arange(len(states)), np.diff(starts)), columns), values)
@@ -155,16 +155,15 @@ class Overlap(Covariance):
 
     def features(self, states: Sequence[State]) -> SparseRows:
         """Feature vectors of the states. Their weights have unit prior variance."""
-        rows = self._features(states)
-        return rows._replace(values=math.sqrt(self.factor) * rows.values)
+        return self._features(states, math.sqrt(self.factor))
 
-    def _features(self, states: Sequence[State]) -> SparseRows:
-        starts, columns, values = self._rows([list(in_order(self._items(state))) for state in states])
-        if self.bias > 0.0:
-            values = np.insert(values, starts[:-1], math.sqrt(self.bias))
-            columns = np.insert(columns, starts[:-1], 0)
-            starts = starts + np.arange(starts.size)
-        return SparseRows(starts, columns, values)
+    def _features(self, states: Sequence[State], scale: float) -> SparseRows:
+        rows = self._rows([list(in_order(self._items(state))) for state in states], scale)
+        if self.bias == 0.0:
+            return rows
+        starts, columns, values = rows
+        values = np.insert(values, starts[:-1], scale * math.sqrt(self.bias))
+        return SparseRows(starts + np.arange(starts.size), np.insert(columns, starts[:-1], 0), values)
 
     def added_features(self, children: Children) -> SparseRows | None:
         """Features that each child adds to its parent's; ``None`` if the problem does not list them."""
@@ -172,16 +171,17 @@ class Overlap(Covariance):
             return None
         if children.added is None or children.added[0] is not self:
             added = self._added_items(children.parent, children.actions)
-            rows = self._rows([items if len(items) < 2 else list(in_order(items)) for items in added])
-            children.added = self, rows._replace(values=math.sqrt(self.factor) * rows.values)
+            if max(map(len, added), default=0) > 1:
+                added = [list(in_order(items)) for items in added]
+            children.added = self, self._rows(added, math.sqrt(self.factor))
         return children.added[1]
 
-    def _rows(self, items_by_row: Sequence[Collection[Hashable]]) -> SparseRows:
+    def _rows(self, items_by_row: Sequence[Collection[Hashable]], scale: float) -> SparseRows:
         starts = np.zeros(len(items_by_row) + 1, dtype=np.int64)
         np.cumsum(np.fromiter(map(len, items_by_row), np.int64, len(items_by_row)), out=starts[1:])
         items = chain.from_iterable(items_by_row)
         columns = np.fromiter(map(self._index.__getitem__, items), np.int64, int(starts[-1]))
-        return SparseRows(starts, columns, np.ones(columns.size))
+        return SparseRows(starts, columns, np.full(columns.size, scale))
 
     def __repr__(self) -> str:
         scale = f"{self.factor!r} * " if "factor" in self._learnt else ""

@@ -63,7 +63,7 @@ class Scores(ABC):
 
     @abstractmethod
     def predict(self, states: Sequence[State]) -> tuple[FloatArray, FloatArray]:
-        """Mean and variance of g of states that are not tracked."""
+        """Mean and variance of g of states that are not tracked, as new arrays."""
 
     def predict_children(self, children: Children, node: int | None = None) -> tuple[FloatArray, FloatArray]:
         """:meth:`predict` for all children of a state; faster if the state's ``node`` is given."""
@@ -123,8 +123,9 @@ class JointScores(Scores):
             some = wanted[first : first + AT_ONCE]
             mean, variance = self._shared_of(some)
             kappa, offset = offsets(self._observed_noise[some], self.covariance.private)
-            self._mean[some] = self.prior_mean + (1.0 - kappa) * mean + kappa * self._observed[some]
-            self._variance[some] = (1.0 - kappa) ** 2 * variance + offset
+            rest = 1.0 - kappa
+            self._mean[some] = self.prior_mean + rest * mean + kappa * self._observed[some]
+            self._variance[some] = rest * rest * variance + offset
         self._stale = nodes is not None
 
     def means(self, nodes: Sequence[int]) -> FloatArray:
@@ -190,10 +191,8 @@ class JointScores(Scores):
 
 def offsets(noise: FloatArray, private: float) -> tuple[FloatArray, FloatArray]:
     """κ of nodes, and the variance of their private offsets given the shared part of g, from λ̄ and p."""
-    seen = np.isfinite(noise)
-    noise = np.where(seen, noise, 1.0)
-    kappa = np.where(seen, private / (private + noise), 0.0)
-    return kappa, np.where(seen, kappa * noise, private)
+    kappa = private / (private + noise)  # 0 without rewards
+    return kappa, np.multiply(kappa, noise, out=np.full(noise.shape, private), where=np.isfinite(noise))
 
 
 def checked_noise(noise: float) -> float:

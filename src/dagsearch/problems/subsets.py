@@ -206,4 +206,4 @@ def _chosen(state: Partial | Subset) -> Subset:
 
 
 def _added_by(state: Partial | Subset, actions: Sequence[Any]) -> list[tuple[Any, ...]]:
-    return [() if isinstance(action, Size) else (action,) for action in actions]
+    return [()] * len(actions) if isinstance(state, Partial) and state.size is None else list(zip(actions))

@@ -7,7 +7,7 @@ import numpy as np
 
 from dagsearch._internal.compiled import compiled
 from dagsearch._internal.parts import Configured
-from dagsearch._internal.typing import BoolArray, FloatArray
+from dagsearch._internal.typing import BoolArray, FloatArray, IntArray
 from dagsearch.errors import DagSearchError, SearchExhausted
 from dagsearch.problem import Action
 from dagsearch.proposers.base import View
@@ -85,8 +85,8 @@ def descend(
         options = expansion.options(explored, path[-1])
         if options is None:
             return path, actions
-        option = _best_open(policy.rate(options), closed := options.closed, rng.random())
-        if option < 0 and not closed.all():
+        option = _best_open(policy.rate(options), explored.graph.closed, options.children, rng.random())
+        if option < 0 and not options.closed.all():
             state = explored.graph.states[path[-1]]
             raise DagSearchError(f"{policy!r} rates an option at {state!r} as not a number")
         if option < 0:
@@ -112,15 +112,15 @@ def follow(explored: Explored, expansion: Expansion, actions: Sequence[Action]) 
 
 
 @compiled
-def _best_open(ratings: FloatArray, closed: BoolArray, drawn: float) -> int:
+def _best_open(ratings: FloatArray, closed: BoolArray, children: IntArray, drawn: float) -> int:
     """An open option with the best rating, or −1; ``drawn``, between 0 and 1, breaks ties."""
     tied, ties, top = np.empty(ratings.size, np.int64), 0, -math.inf
     for option in range(ratings.size):
-        if not closed[option]:
+        if not closed[children[option]]:
             top = max(top, ratings[option])
     enough = top - _ROUNDING * abs(top) if math.isfinite(top) else top
     for option in range(ratings.size):
-        if ratings[option] >= enough and not closed[option]:
+        if ratings[option] >= enough and not closed[children[option]]:
             tied[ties] = option
             ties += 1
     return tied[int(drawn * ties)] if ties > 0 else -1

@@ -1,12 +1,10 @@
 """The children that a descent sees at a node, and how the DAG grows."""
 
-from functools import cached_property
 from typing import Protocol
 
-import numpy as np
-
+from dagsearch._internal.compiled import compiled
 from dagsearch._internal.parts import Configured
-from dagsearch._internal.typing import BoolArray, FloatArray, IntArray
+from dagsearch._internal.typing import BoolArray, FloatArray, IntArray, Pair
 from dagsearch.problem import Action
 from dagsearch.space import Space
 from dagsearch.values.explored import Explored
@@ -36,6 +34,7 @@ class Options:
         """+1 where MAX decides, −1 where MIN does."""
         self.visits = int(graph.visits[node]) + 1
         """Number of descents through the node, including the current one."""
+        self._moments: Pair | None = None
 
     @property
     def nodes(self) -> IntArray:
@@ -48,40 +47,26 @@ class Options:
     @property
     def mean(self) -> FloatArray:
         """Mean of each option's v, or of g + Δ for an option outside the DAG; negated at MIN's turn."""
-        mean = self._values[0]
+        mean = self._values()[0]
         return mean if self.sign > 0 else -mean
 
     @property
     def variance(self) -> FloatArray:
         """Variance of each option's v, or of g + Δ for an option outside the DAG."""
-        return self._values[1]
+        return self._values()[1]
 
-    @cached_property
-    def _values(self) -> tuple[FloatArray, FloatArray]:
-        """Means and variances from the point of view of MAX."""
-        graph, children = self.explored.graph, self.children
-        known = (children >= 0).nonzero()[0]
-        if known.size == children.size:
-            return graph.v_mean[children], graph.v_var[children]
-        explored, made = self.explored, self.made
-        mean, variance = explored.scores.predict_children(made, self.node)
-        delta = explored.increments.at(int(explored.graph.level[self.node]) + 1)
-        problem = explored.problem
-        inner: BoolArray | bool
-        if explored.space.added_items is None:
-            inner = np.array([len(problem.actions(state)) > 0 for state in made.states])
-        elif known.size:  # without making all states: all children are leaves, or none is
-            inner = not graph.terminal[children[known[0]]]
-        else:
-            inner = len(problem.actions(problem.step(made.parent, made.actions[0]))) > 0
-        mean, variance = mean + inner * delta.mean, variance + inner * delta.variance
-        mean[known], variance[known] = graph.v_mean[children[known]], graph.v_var[children[known]]
-        return mean, variance
-
-    @property
-    def terminal(self) -> BoolArray:
-        """Which options are leaves."""
-        return self.explored.graph.terminal[self.children]
+    def _values(self) -> Pair:
+        """Means and variances from the point of view of MAX, computed once."""
+        if self._moments is None:
+            explored, graph, children = self.explored, self.explored.graph, self.children
+            if graph.count[self.node] >= children.size:  # all are in the DAG
+                self._moments = graph.v_mean[children], graph.v_var[children]
+            else:
+                self._moments = g = explored.scores.predict_children(self.made, self.node)
+                delta = (increments := explored.increments).mean, increments.variance
+                known, level = (graph.v_mean, graph.v_var), int(graph.level[self.node]) + 1
+                _to_values(g, self.made.inner, children, known, delta, level)
+        return self._moments
 
     @property
     def closed(self) -> BoolArray:
@@ -100,6 +85,19 @@ class Options:
         before = len(self.explored.graph)
         child = self.explored.enter(self.node, self.made, int(self.actions[option]))
         return child, child == before
+
+
+@compiled
+def _to_values(g: Pair, inner: BoolArray, children: IntArray, v: Pair, delta: Pair, level: int) -> None:
+    """Turn moments of g of children into those of v in the DAG, and of g + Δ outside it, unless at a leaf."""
+    (mean, variance), (v_mean, v_var), (delta_mean, delta_var) = g, v, delta
+    level = min(level, delta_mean.size - 1)
+    for i in range(children.size):
+        if children[i] >= 0:
+            mean[i], variance[i] = v_mean[children[i]], v_var[children[i]]
+        elif inner[i]:
+            mean[i] += delta_mean[level]
+            variance[i] += delta_var[level]
 
 
 class Expansion(Protocol):
@@ -141,12 +139,10 @@ class OneChild(Configured, Expansion):
 
     def options(self, explored: Explored, node: int) -> Options | None:
         """All children, in the DAG or not; ``None`` at a leaf."""
-        graph = explored.graph
-        if graph.terminal[node]:
+        if explored.graph.terminal[node]:
             return None
-        children = np.full(len(explored.children(node).actions), -1, dtype=np.int64)
-        children[graph.edge_action[graph.edges(node)]] = graph.children(node)
-        return Options(explored, node, np.arange(children.size), children)
+        made = explored.children(node)
+        return Options(explored, node, made.numbers, made.nodes)
 
     def expand(self, explored: Explored, node: int) -> object:
         """Do nothing: the descent has added the child that it picked."""

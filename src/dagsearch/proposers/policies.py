@@ -6,6 +6,7 @@ from typing import Protocol
 import numpy as np
 
 from dagsearch._internal.checks import checked_constant
+from dagsearch._internal.compiled import compiled
 from dagsearch._internal.parts import Configured
 from dagsearch._internal.typing import FloatArray
 from dagsearch.proposers.expansions import Options
@@ -46,4 +47,9 @@ class UpperConfidence(Configured, Policy):
     def rate(self, options: Options) -> FloatArray:
         """``μ + β sqrt(log(n) σ²)`` of every option."""
         width = self.beta * math.sqrt(math.log(options.visits))
-        return options.mean + width * np.sqrt(options.variance)
+        return _upper_bounds(options.mean, options.variance, width)
+
+
+@compiled
+def _upper_bounds(mean: FloatArray, variance: FloatArray, width: float) -> FloatArray:
+    return mean + width * np.sqrt(variance)

@@ -1,10 +1,12 @@
 """The explored DAG with the beliefs over its nodes."""
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dagsearch._internal.typing import BoolArray, IntArray
 from dagsearch.posterior.base import Scores
 from dagsearch.posterior.index import Index
 from dagsearch.posterior.posterior import Posterior
@@ -19,8 +21,30 @@ from dagsearch.values.increments import Increments
 if TYPE_CHECKING:
     from dagsearch.values.backups import Backup
 
-# Number of nodes whose children are cached.
-_MOST_MADE = 32
+# Number of children that are cached, of all nodes together, if there is more than one node.
+_MOST_MADE = 1 << 15
+
+
+class NodeChildren(Children):
+    """The children of a node of the DAG."""
+
+    def __init__(self, space: Space, graph: Graph, node: int) -> None:
+        state = graph.states[node]
+        super().__init__(space.problem, state, space.problem.actions(state))
+        self._are_alike = space.added_items is not None
+        self.numbers: IntArray = np.arange(len(self.actions))
+        """Index of each action."""
+        self.nodes: IntArray = np.full(len(self.actions), -1)
+        """Node of each child, −1 where it is not in the DAG; kept up to date by :meth:`Explored.link`."""
+        self.nodes[graph.edge_action[graph.edges(node)]] = graph.children(node)
+
+    @cached_property
+    def inner(self) -> BoolArray:
+        """Which children are not leaves."""
+        if self._are_alike:  # all or none: their states need not be created
+            child = self.problem.step(self.parent, self.actions[0])
+            return np.full(len(self.actions), len(self.problem.actions(child)) > 0)
+        return np.array([len(self.problem.actions(state)) > 0 for state in self.states])
 
 
 class Explored(Index):
@@ -37,7 +61,7 @@ class Explored(Index):
         super().__init__(problem, scores, self.graph)
         self._increments = self._given = increments
         self._stale = True
-        self._made: dict[int, Children] = {}  # descents visit the same nodes again and again
+        self._made: dict[int, NodeChildren] = {}  # descents visit the same nodes again and again
         self.root = self.node(self.problem.root())
         self.graph.level[self.root] = 0
 
@@ -100,20 +124,18 @@ class Explored(Index):
 
     # Nodes and edges -----------------------------------------------------------------------------------
 
-    def children(self, node: int) -> Children:
+    def children(self, node: int) -> NodeChildren:
         """The node's children, whether in the DAG or not."""
         made = self._made.get(node)
         if made is None:
-            if len(self._made) == _MOST_MADE:
+            if (len(self._made) + 1) * self.graph.widest > _MOST_MADE:
                 self._made.clear()
-            state = self.graph.states[node]
-            made = self._made[node] = Children(self.problem, state, self.problem.actions(state))
+            made = self._made[node] = NodeChildren(self.space, self.graph, node)
         return made
 
     def enter(self, node: int, children: Children, action: int) -> int:
         """The child that an action (by index) leads to, linked to the node."""
-        state = self.problem.step(children.parent, children.actions[action])
-        child = self.node(state)
+        child = self.node(self.problem.step(children.parent, children.actions[action]))
         self.link(node, [child], [action])
         return child
 
@@ -121,6 +143,8 @@ class Explored(Index):
         """Add edges. A child without an earlier path starts at the boundary: v = g + Δ, or g at a leaf."""
         graph = self.graph
         fresh = graph.link(node, children, actions)
+        if (made := self._made.get(node)) is not None:
+            made.nodes[actions] = children
         if not fresh:
             return
         self.scores.refresh(fresh)
