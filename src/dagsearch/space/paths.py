@@ -29,8 +29,8 @@ from dagsearch.space.walks import Path
 # Largest total number of options, numbers excluded, and the number of options per place that always counts
 # as few.
 _MOST_NAMES, _FEW = 2000, 8
-# Number of paths on which exchanging two decisions is tried.
-_TRIED = 16
+# Number of paths on which exchanging two decisions is tried, and of those on which each option is.
+_TRIED, _COMPARED = 16, 4
 # Number of states whose decisions are remembered, and of states whose options are.
 _REMEMBERED, _WALKED = 100_000, 50_000
 
@@ -112,6 +112,8 @@ class PathCodes:
         if not self._complete or sum(sizes) > _MOST_NAMES:
             return None
         self._begin(codes)
+        self._kinds = {name: self._kinds_of(name) for name in self._seen.values}
+        self._free = {name for name, kinds in self._kinds.items() if not any(kinds.values())}
         found = self._seen.coding(
             lambda codes: self._remember(self._walked(self._seen.codes.answer(codes))),
             self._path_to,
@@ -119,6 +121,15 @@ class PathCodes:
             lambda state: self._way(state) or Chosen(),  # the decisions as far as they are known
         )
         return found._replace(neighbours=self._neighbours)
+
+    def _kinds_of(self, name: str) -> dict[Hashable, int]:
+        """Numbers of a question's options; equal if the same questions are asked in some leaves with them."""
+        leaves = [leaf for leaf in self._seen.leaves if name in leaf][:_COMPARED]
+        kinds, found = dict[Any, int](), dict[Hashable, int]()
+        for value in self._seen.values[name]:
+            ways = [self._walked(lambda _, options: options[0], {**leaf, name: value}) for leaf in leaves]
+            found[value] = kinds.setdefault(str([[node.name for node in way] for way in ways]), len(kinds))
+        return found
 
     def learn(self, actions: Sequence[Action]) -> None:
         """Remember the states that these actions pass, if they lead to a leaf."""
@@ -160,7 +171,7 @@ class PathCodes:
         options, name = tuple(self._problem.actions(state)), ""
         if options:
             options = self._options.setdefault(options, options)
-            which = id(options), sum([one.options is options for one in way])
+            which = id(options), [one.options for one in way].count(options)
             name = self._names.setdefault(which, f"question {len(self._names)}")
         self._nodes += 1
         return _Node(value, state, name, options, row)
@@ -190,25 +201,34 @@ class PathCodes:
         """Codes of leaves with one decision changed, each once.
 
         Later decisions stay the same where they are still offered. The others are drawn, in several ways.
+        Between options of one kind all stay the same, so that the problem need not be asked.
         """
-        named, found, drawn = self._named, list["array[int]"](), list[Hashable]()
+        named, found, drawn = self._named, list["array[int]"](), dict[str, Options]()
         way = self._walked(named.answer(codes), named.wanted(codes))
         own = dict(_chosen(way))
         level = {name: place for place, name in enumerate(own, 1)}
 
         def draw(name: str, options: Options) -> Hashable:
-            drawn.append(value := options[int(rng.random() * len(options))])
-            return value
+            drawn[name] = options
+            return options[int(rng.random() * len(options))]
 
         for name, value in named.changed(codes, named.changes.around(codes, count, rng)):
             if name not in own:  # these codes do not ask for it
                 continue
-            wanted = {**own, name: value}
-            for _ in range(COMPLETIONS):
-                drawn.clear()
-                found.append(self._walked(draw, wanted, way[: level[name]])[-1].row)
-                if not drawn:
-                    break
+            kinds, wanted = self._kinds[name], {**own, name: value}
+            drawn.clear()
+            if kinds[own[name]] == kinds[value]:
+                row = named.extended(way[-1].row, name, value)
+            else:
+                row = self._walked(draw, wanted, way[: level[name]])[-1].row
+            found.append(row)
+            for _ in range(COMPLETIONS - 1 if drawn else 0):
+                if drawn.keys() <= self._free:
+                    for one, options in drawn.items():
+                        row = named.extended(row, one, draw(one, options))
+                else:
+                    row = self._walked(draw, wanted, way[: level[name]])[-1].row
+                found.append(row)
         return others(np.frombuffer(b"".join(found), dtype=np.int64).reshape(-1, len(codes)), codes)
 
 
