@@ -187,15 +187,14 @@ class SetKernel(Covariance):
     def _norms(self, entries: FloatArray, used: IntArray) -> FloatArray:
         """(x − x̄)ᵀK(x − x̄) of rows, given their used entries."""
         matrix, towards = self._matrix_between, self._towards
-        if matrix is not None and _are_sparse(entries, self._center.size):
-            squares = sparse_squares(entries, used, matrix)
+        if matrix is None:
+            squares = np.einsum("ij,ij->i", entries, entries)
         else:
-            smooth = entries if matrix is None else self._product(entries, matrix[np.ix_(used, used)])
-            squares = np.einsum("ij,ij->i", smooth, entries)
+            squares = squares_between(entries, used, matrix)
         return np.asarray(self._scale * squares - 2.0 * (entries @ towards[used]) + towards @ self._center)
 
     def _product(self, entries: FloatArray, table: FloatArray) -> FloatArray:
-        if _are_sparse(entries, self._center.size):
+        if self._center.size >= _MANY and np.count_nonzero(entries) <= _FEW * entries.size:
             return sparse_product(entries, np.ascontiguousarray(table))
         return np.asarray((table.T @ entries.T).T)  # the order in memory that later products want
 
@@ -203,7 +202,7 @@ class SetKernel(Covariance):
 
     def value_and_gradient(self, rows: Rows) -> tuple[FloatArray, Gradient]:
         matrix, center = self._matrix_between, np.zeros(rows.shape[1])  # still to subtract from entries
-        if self._parts and _are_sparse(rows, rows.shape[1]):
+        if self._parts and rows.shape[1] >= _MANY and np.count_nonzero(rows) <= _FEW * rows.size:
             from scipy.sparse import csr_array  # slow to import
 
             entries, center = csr_array(rows), self._center
@@ -213,10 +212,7 @@ class SetKernel(Covariance):
         towards = smooth @ center
         inner = entries @ smooth.T - towards[:, None] - towards + self._towards @ center
         norms = inner.diagonal()
-        u = norms[:, None] + norms
-        u -= 2.0 * inner
-        np.maximum(u, 0.0, out=u)
-        u /= 2.0 * self.length**2
+        u = np.maximum(norms[:, None] + norms - 2.0 * inner, 0.0) / (2.0 * self.length**2)
         fallen = np.exp(-0.5 * u)
         matrix = self.bias + self.linear * inner
         matrix += self.nonlinear * fallen
@@ -330,12 +326,8 @@ def _used(rows: Rows) -> IntArray:
     return np.flatnonzero((rows != 0.0).any(axis=0))
 
 
-def _are_sparse(entries: FloatArray, items: int) -> bool:
-    return items >= _MANY and bool(np.count_nonzero(entries) <= _FEW * entries.size)
-
-
 @compiled
-def sparse_squares(rows: FloatArray, columns: IntArray, matrix: FloatArray) -> FloatArray:
+def squares_between(rows: FloatArray, columns: IntArray, matrix: FloatArray) -> FloatArray:
     """xᵀKx of each row x, most of whose entries are 0, given the columns of K at its entries."""
     found = np.zeros(len(rows))
     for i in range(len(rows)):

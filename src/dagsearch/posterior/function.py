@@ -16,7 +16,7 @@ variance λ̄, as in :mod:`dagsearch.posterior.weights`: a further one changes a
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from copy import copy
 from typing import NoReturn
 
@@ -99,7 +99,7 @@ class FunctionScores(JointScores):
         mean = self.prior_mean + (1.0 - kappa) * mean + kappa * own
         return closer, mean, (1.0 - kappa) ** 2 * variance + offset
 
-    def best_swaps(self, points: IntArray, most: int, closed: Sequence[BoolArray]) -> list[IntArray]:
+    def best_swaps(self, points: IntArray, most: int, closed: Iterable[BoolArray]) -> list[IntArray]:
         """Codes of the ``most`` leaves with the largest means one swap away from each point.
 
         Requires a :class:`dagsearch.covariances.SetKernel` and a reward. ``closed`` are leaves around each
@@ -109,8 +109,7 @@ class FunctionScores(JointScores):
         found, every = [], self.covariance.sums_of_swaps(points, self._anchors, self._alpha)
         for codes, sums, beside in zip(points, every, closed, strict=True):
             chosen, unchosen = np.flatnonzero(codes == 1), np.flatnonzero(codes != 1)
-            if len(beside):
-                sums[(~beside[:, chosen]).argmax(axis=1), beside[:, unchosen].argmax(axis=1)] = -np.inf
+            sums[(~beside[:, chosen]).argmax(axis=1), beside[:, unchosen].argmax(axis=1)] = -np.inf
             best = largest(sums.ravel(), most)
             drop, add = np.divmod(best[sums.ravel()[best] > -np.inf], unchosen.size)
             rows = np.tile(codes, (drop.size, 1))
@@ -181,7 +180,7 @@ class FunctionScores(JointScores):
         """Factor the covariance of leaves again."""
         rows = self._rows[leaves]
         prepared = self.covariance.prepared(rows)
-        matrix = self.covariance.cross(rows, prepared)
+        matrix = np.array(self.covariance.cross(rows, prepared), dtype=np.float64)
         matrix[np.diag_indices(len(matrix))] += self.covariance.private + self._observed_noise[leaves]
         try:
             self._factor = GrowingCholesky.of(matrix)

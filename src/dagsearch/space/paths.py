@@ -113,7 +113,7 @@ class PathCodes:
             return None
         self._begin(codes)
         self._kinds = {name: self._kinds_of(name) for name in self._seen.values}
-        self._free = {name for name, kinds in self._kinds.items() if not any(kinds.values())}
+        self._free = {name for name, kinds in self._kinds.items() if len(set(kinds.values())) == 1}
         found = self._seen.coding(
             lambda codes: self._remember(self._walked(self._seen.codes.answer(codes))),
             self._path_to,
@@ -122,13 +122,12 @@ class PathCodes:
         )
         return found._replace(neighbours=self._neighbours)
 
-    def _kinds_of(self, name: str) -> dict[Hashable, int]:
-        """Numbers of a question's options; equal if the same questions are asked in some leaves with them."""
-        leaves = [leaf for leaf in self._seen.leaves if name in leaf][:_COMPARED]
-        kinds, found = dict[Any, int](), dict[Hashable, int]()
+    def _kinds_of(self, name: str) -> dict[Hashable, str]:
+        """For each option of a question, what some leaves with it are asked; equal for those of one kind."""
+        leaves, found = [leaf for leaf in self._seen.leaves if name in leaf][:_COMPARED], {}
         for value in self._seen.values[name]:
             ways = [self._walked(lambda _, options: options[0], {**leaf, name: value}) for leaf in leaves]
-            found[value] = kinds.setdefault(str([[node.name for node in way] for way in ways]), len(kinds))
+            found[value] = str([[node.name for node in way] for way in ways])
         return found
 
     def learn(self, actions: Sequence[Action]) -> None:
@@ -215,20 +214,18 @@ class PathCodes:
         for name, value in named.changed(codes, named.changes.around(codes, count, rng)):
             if name not in own:  # these codes do not ask for it
                 continue
-            kinds, wanted = self._kinds[name], {**own, name: value}
+            kinds, row = self._kinds[name], named.extended(way[-1].row, name, value)
+            alike = kinds[own[name]] == kinds[value]
             drawn.clear()
-            if kinds[own[name]] == kinds[value]:
-                row = named.extended(way[-1].row, name, value)
-            else:
-                row = self._walked(draw, wanted, way[: level[name]])[-1].row
-            found.append(row)
-            for _ in range(COMPLETIONS - 1 if drawn else 0):
-                if drawn.keys() <= self._free:
-                    for one, options in drawn.items():
-                        row = named.extended(row, one, draw(one, options))
-                else:
-                    row = self._walked(draw, wanted, way[: level[name]])[-1].row
+            for _ in range(COMPLETIONS):
+                for one, options in drawn.items() if alike else ():
+                    row = named.extended(row, one, draw(one, options))
+                if not alike:
+                    row = self._walked(draw, {**own, name: value}, way[: level[name]])[-1].row
                 found.append(row)
+                if not drawn:
+                    break
+                alike = drawn.keys() <= self._free
         return others(np.frombuffer(b"".join(found), dtype=np.int64).reshape(-1, len(codes)), codes)
 
 
