@@ -109,7 +109,8 @@ class FunctionScores(JointScores):
         found, every = [], self.covariance.sums_of_swaps(points, self._anchors, self._alpha)
         for codes, sums, beside in zip(points, every, closed, strict=True):
             chosen, unchosen = np.flatnonzero(codes == 1), np.flatnonzero(codes != 1)
-            sums[(~beside[:, chosen]).argmax(axis=1), beside[:, unchosen].argmax(axis=1)] = -np.inf
+            if len(beside):
+                sums[(~beside[:, chosen]).argmax(axis=1), beside[:, unchosen].argmax(axis=1)] = -np.inf
             best = largest(sums.ravel(), most)
             drop, add = np.divmod(best[sums.ravel()[best] > -np.inf], unchosen.size)
             rows = np.tile(codes, (drop.size, 1))

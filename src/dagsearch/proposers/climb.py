@@ -195,8 +195,7 @@ class _KnownCodes:
     def closed_beside(self, codes: IntArray) -> BoolArray:
         """Closed leaves one swap away, if all leaves have one size: true at every chosen place."""
         chosen = np.flatnonzero(codes == 1)
-        shared = self._chosen[: self._seen, chosen].sum(axis=1)
-        beside = np.flatnonzero(shared == chosen.size - 1)
+        beside = np.flatnonzero(self._chosen[: self._seen, chosen].sum(axis=1) == chosen.size - 1)
         return np.asarray(self._chosen[beside[self._is_closed[beside]]])
 
     def nodes(self, points: IntArray) -> IntArray:
