@@ -187,10 +187,11 @@ class SetKernel(Covariance):
     def _norms(self, entries: FloatArray, used: IntArray) -> FloatArray:
         """(x − x̄)ᵀK(x − x̄) of rows, given their used entries."""
         matrix, towards = self._matrix_between, self._towards
-        if matrix is None:
-            squares = np.einsum("ij,ij->i", entries, entries)
-        else:
+        if matrix is not None and self._center.size >= _MANY:
             squares = squares_between(entries, used, matrix)
+        else:
+            smooth = entries if matrix is None else self._product(entries, matrix[np.ix_(used, used)])
+            squares = np.einsum("ij,ij->i", smooth, entries)
         return np.asarray(self._scale * squares - 2.0 * (entries @ towards[used]) + towards @ self._center)
 
     def _product(self, entries: FloatArray, table: FloatArray) -> FloatArray:

@@ -181,10 +181,9 @@ class FunctionScores(JointScores):
         """Factor the covariance of leaves again."""
         rows = self._rows[leaves]
         prepared = self.covariance.prepared(rows)
-        matrix = np.array(self.covariance.cross(rows, prepared), dtype=np.float64)
-        matrix[np.diag_indices(len(matrix))] += self.covariance.private + self._observed_noise[leaves]
+        noise = np.diag(self.covariance.private + self._observed_noise[leaves])
         try:
-            self._factor = GrowingCholesky.of(matrix)
+            self._factor = GrowingCholesky.of(self.covariance.cross(rows, prepared) + noise)
         except np.linalg.LinAlgError:  # also where an entry is not finite
             self._refuse()
         self._anchors, self._leaves = joined(None, prepared), leaves
