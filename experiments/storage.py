@@ -28,7 +28,6 @@ import numpy as np
 import dagsearch as ds
 from dagsearch.run.runner import Execution, until
 from dagsearch.storage.database import database_of
-from experiments.gallery.indexes.server import embedded
 from experiments.harness.runner import write_settings
 
 SEED = 0
@@ -97,6 +96,8 @@ def counted(storage: str, log: Path) -> dict[str, Any]:
 
 def storm(quick: bool, folder: Path) -> dict[str, Any]:
     """Kill processes of a run at random, in both kinds of database."""
+    from experiments.gallery.indexes.server import embedded  # its packages' memory is not that of a run
+
     with embedded() as address:
         storages = {"SQLite": str(folder / "run.db"), "PostgreSQL": address}
         return {name: _storm(storage, quick, folder / name) for name, storage in storages.items()}

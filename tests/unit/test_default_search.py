@@ -114,7 +114,7 @@ def test_the_best_swaps_are_those_with_the_best_means():
     mean, _ = scores.predict(swaps)
     ranked = [swaps[place] for place in np.argsort(-mean)]
     for known_leaves in ([], ranked[:10], [*ranked[:30], frozenset(range(10))]):
-        closed = coding.codes(known_leaves).reshape(-1, codes.size).astype(np.int8)
+        closed = coding.codes(known_leaves).reshape(-1, codes.size) == 1
         found = {coding.leaf_of(row) for row in scores.best_swaps(codes[None], 24, [closed])[0]}
         assert found == set([leaf for leaf in ranked if leaf not in known_leaves][:24])
 

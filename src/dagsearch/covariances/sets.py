@@ -187,8 +187,11 @@ class SetKernel(Covariance):
     def _norms(self, entries: FloatArray, used: IntArray) -> FloatArray:
         """(x − x̄)ᵀK(x − x̄) of rows, given their used entries."""
         matrix, towards = self._matrix_between, self._towards
-        smooth = entries if matrix is None else self._product(entries, matrix[np.ix_(used, used)])
-        squares = np.einsum("ij,ij->i", smooth, entries)
+        if matrix is not None and self._center.size >= _MANY:
+            squares = squares_between(entries, used, matrix)
+        else:
+            smooth = entries if matrix is None else self._product(entries, matrix[np.ix_(used, used)])
+            squares = np.einsum("ij,ij->i", smooth, entries)
         return np.asarray(self._scale * squares - 2.0 * (entries @ towards[used]) + towards @ self._center)
 
     def _product(self, entries: FloatArray, table: FloatArray) -> FloatArray:
@@ -212,11 +215,13 @@ class SetKernel(Covariance):
         norms = inner.diagonal()
         u = np.maximum(norms[:, None] + norms - 2.0 * inner, 0.0) / (2.0 * self.length**2)
         fallen = np.exp(-0.5 * u)
-        matrix = self.bias + self.linear * inner + self.nonlinear * fallen
+        matrix = self.bias + self.linear * inner
+        matrix += self.nonlinear * fallen
         matrix[np.diag_indices(len(matrix))] += self.private
 
         def gradient(weights: FloatArray) -> FloatArray:
-            by_u = -0.5 * self.nonlinear * weights * fallen
+            by_u = -0.5 * self.nonlinear * weights
+            by_u *= fallen
             own = {
                 "linear": self.linear * float(np.vdot(weights, inner)),
                 "nonlinear": self.nonlinear * float(np.vdot(weights, fallen)),
@@ -320,6 +325,18 @@ def _inverse(spread: float) -> float:
 def _used(rows: Rows) -> IntArray:
     """Columns with an entry that is not 0."""
     return np.flatnonzero((rows != 0.0).any(axis=0))
+
+
+@compiled
+def squares_between(rows: FloatArray, columns: IntArray, matrix: FloatArray) -> FloatArray:
+    """xᵀKx of each row x, most of whose entries are 0, given the columns of K at its entries."""
+    found = np.zeros(len(rows))
+    for i in range(len(rows)):
+        some = np.flatnonzero(rows[i])
+        for e in some:
+            for f in some:
+                found[i] += rows[i, e] * rows[i, f] * matrix[columns[e], columns[f]]
+    return found
 
 
 @compiled

@@ -161,10 +161,10 @@ class Views(Covariance):
         They are scaled, and kept with the rows: a refit uses them many times.
         """
         if rows.products is None:
-            count = len(self._squares)
-            two_views = np.eye(count + count % 2, count).reshape(-1, 2, count)
-            grams = [gram for two in two_views for gram in self._views.compared(rows, rows, self._alike, two)]
-            scaled = [square * gram for square, gram in zip(self._squares, grams, strict=False)]
+            scaled, count = list[FloatArray](), len(self._squares)
+            for view in range(0, count, 2):
+                grams = self._views.compared(rows, rows, self._alike, np.eye(2, count, view))
+                scaled += [square * gram for square, gram in zip(self._squares[view:], grams, strict=False)]
             weighted = {}
             if isinstance(self._views, PlaceViews) and self.relevance is not self._alike:
                 for view, (features, column) in self._views.weighted(rows).items():
@@ -189,7 +189,8 @@ class Views(Covariance):
         matrix[np.diag_indices(len(rows))] += self.private
 
         def gradient(weights: FloatArray) -> FloatArray:
-            falling = self.nonlinear * weights * fall
+            falling = self.nonlinear * weights
+            falling *= fall
             across = falling.sum(axis=1)
             trend = self.linear * [np.vdot(weights, gram) for gram in grams]
             decay = self.decay * [np.vdot(falling, gram) - across @ gram.diagonal() for gram in grams]
@@ -197,7 +198,8 @@ class Views(Covariance):
             # (Gᵢᵢ + Gⱼⱼ) / 2 − Gᵢⱼ, and Σ W ∘ ΦΦᵀ = Σ WΦ ∘ Φ.
             of_places = np.zeros(len(self._values) - 2 * len(grams) - 2)
             for view, (features, column) in weighted.items():
-                by_pair = self.linear[view] * weights + self.decay[view] * falling
+                by_pair = self.linear[view] * weights
+                by_pair += self.decay[view] * falling
                 by_column = ((by_pair @ features) * features).sum(axis=0)
                 by_column -= self.decay[view] * (across @ (features * features))
                 of_places += np.bincount(column, by_column, minlength=len(of_places))

@@ -16,13 +16,13 @@ variance λ̄, as in :mod:`dagsearch.posterior.weights`: a further one changes a
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from copy import copy
 from typing import NoReturn
 
 import numpy as np
 
-from dagsearch._internal.typing import FloatArray, IntArray
+from dagsearch._internal.typing import BoolArray, FloatArray, IntArray
 from dagsearch.covariances import Covariance, SetKernel
 from dagsearch.covariances.rows import Rows, joined
 from dagsearch.errors import CovarianceError
@@ -99,19 +99,18 @@ class FunctionScores(JointScores):
         mean = self.prior_mean + (1.0 - kappa) * mean + kappa * own
         return closer, mean, (1.0 - kappa) ** 2 * variance + offset
 
-    def best_swaps(self, points: IntArray, most: int, closed: Sequence[FloatArray]) -> list[IntArray]:
+    def best_swaps(self, points: IntArray, most: int, closed: Iterable[BoolArray]) -> list[IntArray]:
         """Codes of the ``most`` leaves with the largest means one swap away from each point.
 
         Requires a :class:`dagsearch.covariances.SetKernel` and a reward. ``closed`` are leaves around each
-        point to leave out: one row each, 1 at every chosen place.
+        point to leave out: one row each, true at every chosen place.
         """
         assert isinstance(self.covariance, SetKernel)
         found, every = [], self.covariance.sums_of_swaps(points, self._anchors, self._alpha)
         for codes, sums, beside in zip(points, every, closed, strict=True):
             chosen, unchosen = np.flatnonzero(codes == 1), np.flatnonzero(codes != 1)
             if len(beside):
-                out = (beside[:, chosen] != 1).argmax(axis=1)
-                sums[out, (beside[:, unchosen] == 1).argmax(axis=1)] = -np.inf
+                sums[(~beside[:, chosen]).argmax(axis=1), beside[:, unchosen].argmax(axis=1)] = -np.inf
             best = largest(sums.ravel(), most)
             drop, add = np.divmod(best[sums.ravel()[best] > -np.inf], unchosen.size)
             rows = np.tile(codes, (drop.size, 1))

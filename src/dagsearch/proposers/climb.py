@@ -104,8 +104,7 @@ class _Landscape:
     def around(self, points: Sequence[Any], rng: np.random.Generator) -> Sequence[Points]:
         """Points one change away from each: the swaps with the best means, else a random sample."""
         if self._by_swaps and self._reader is not None and self._known is not None:
-            closed = list(map(self._known.closed_beside, points))
-            return self._reader.best_swaps(np.array(points), _CLOSER, closed)
+            return self._reader.best_swaps(np.array(points), _CLOSER, map(self._known.closed_beside, points))
         return [self.moves.around(point, _MOST_NEIGHBOURS, rng) for point in points]
 
     def rate(self, points: Points) -> FloatArray:
@@ -180,38 +179,34 @@ class _KnownCodes:
         coding, states = index.space.coding, index.states
         assert coding is not None
         if index is not self._index or coding is not self._coding:  # of another search, or grown
-            self._index, self._coding, self._seen, self._count = index, coding, 0, 0
-            self._chosen = np.zeros((0, len(coding.layout.categories)), dtype=np.float32)
-            self._rows = np.zeros(0, dtype=np.int64)
+            self._index, self._coding, self._seen = index, coding, 0
+            self._chosen = np.zeros((0, len(coding.layout.categories)), dtype=np.bool_)
+            self._narrow = np.min_scalar_type(-int(coding.layout.categories.max(initial=1)))
             self._row_of: dict[bytes, int] = {}
         fresh = [row for row in range(self._seen, len(states)) if index.is_leaf(row)]
         if fresh:
             codes = coding.codes([states[row] for row in fresh])
-            old, self._count = self._count, self._count + len(fresh)
-            self._chosen = grown(self._chosen, self._count, codes.shape[1])
-            self._rows = grown(self._rows, self._count)
-            self._chosen[old : self._count], self._rows[old : self._count] = codes == 1, fresh
-            self._row_of.update(zip(_keys(codes), fresh, strict=True))
+            self._chosen = grown(self._chosen, len(states), codes.shape[1])
+            self._chosen[fresh] = codes == 1
+            self._row_of.update(zip(self._keys(codes), fresh, strict=True))
         self._seen, self._is_closed = len(states), index.table.closed
         return self
 
-    def closed_beside(self, codes: IntArray) -> FloatArray:
-        """Closed leaves one swap away, if all leaves have one size: 1 at every chosen place."""
+    def closed_beside(self, codes: IntArray) -> BoolArray:
+        """Closed leaves one swap away, if all leaves have one size: true at every chosen place."""
         chosen = np.flatnonzero(codes == 1)
-        shared = self._chosen[: self._count, chosen].sum(axis=1)
-        beside = np.flatnonzero(shared == chosen.size - 1.0)
-        return np.asarray(self._chosen[beside[self._is_closed[self._rows[beside]]]])
+        beside = np.flatnonzero(self._chosen[: self._seen, chosen].sum(axis=1) == chosen.size - 1)
+        return np.asarray(self._chosen[beside[self._is_closed[beside]]])
 
     def nodes(self, points: IntArray) -> IntArray:
         """Numbers of the leaves with these codes, −1 for unknown leaves."""
-        return np.array(list(map(self._row_of.get, _keys(points), repeat(-1))), dtype=np.int64)
+        return np.array(list(map(self._row_of.get, self._keys(points), repeat(-1))), dtype=np.int64)
 
-
-def _keys(codes: IntArray) -> list[bytes]:
-    # Small integers halve the memory.
-    rows = np.ascontiguousarray(codes, dtype=np.int32)
-    found: list[bytes] = rows.view(f"V{4 * codes.shape[1]}").ravel().tolist()
-    return found
+    def _keys(self, codes: IntArray) -> list[bytes]:
+        # Most places have few options, so that small integers take an eighth of the memory.
+        rows = np.ascontiguousarray(codes, dtype=self._narrow)
+        found: list[bytes] = rows.view(f"V{rows.itemsize * codes.shape[1]}").ravel().tolist()
+        return found
 
 
 def log_expected_improvement(mean: FloatArray, variance: FloatArray, best: float) -> FloatArray:

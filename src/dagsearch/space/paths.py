@@ -29,8 +29,8 @@ from dagsearch.space.walks import Path
 # Largest total number of options, numbers excluded, and the number of options per place that always counts
 # as few.
 _MOST_NAMES, _FEW = 2000, 8
-# Number of paths on which exchanging two decisions is tried.
-_TRIED = 16
+# Number of paths on which exchanging two decisions is tried, and of those on which each option is.
+_TRIED, _COMPARED = 16, 4
 # Number of states whose decisions are remembered, and of states whose options are.
 _REMEMBERED, _WALKED = 100_000, 50_000
 
@@ -112,6 +112,8 @@ class PathCodes:
         if not self._complete or sum(sizes) > _MOST_NAMES:
             return None
         self._begin(codes)
+        self._kinds = {name: self._kinds_of(name) for name in self._seen.values}
+        self._free = {name for name, kinds in self._kinds.items() if len(set(kinds.values())) == 1}
         found = self._seen.coding(
             lambda codes: self._remember(self._walked(self._seen.codes.answer(codes))),
             self._path_to,
@@ -119,6 +121,14 @@ class PathCodes:
             lambda state: self._way(state) or Chosen(),  # the decisions as far as they are known
         )
         return found._replace(neighbours=self._neighbours)
+
+    def _kinds_of(self, name: str) -> dict[Hashable, str]:
+        """For each option of a question, what some leaves with it are asked; equal for those of one kind."""
+        leaves, found = [leaf for leaf in self._seen.leaves if name in leaf][:_COMPARED], {}
+        for value in self._seen.values[name]:
+            ways = [self._walked(lambda _, options: options[0], {**leaf, name: value}) for leaf in leaves]
+            found[value] = str([[node.name for node in way] for way in ways])
+        return found
 
     def learn(self, actions: Sequence[Action]) -> None:
         """Remember the states that these actions pass, if they lead to a leaf."""
@@ -160,7 +170,7 @@ class PathCodes:
         options, name = tuple(self._problem.actions(state)), ""
         if options:
             options = self._options.setdefault(options, options)
-            which = id(options), sum([one.options is options for one in way])
+            which = id(options), [one.options for one in way].count(options)
             name = self._names.setdefault(which, f"question {len(self._names)}")
         self._nodes += 1
         return _Node(value, state, name, options, row)
@@ -190,25 +200,32 @@ class PathCodes:
         """Codes of leaves with one decision changed, each once.
 
         Later decisions stay the same where they are still offered. The others are drawn, in several ways.
+        Between options of one kind all stay the same, so that the problem need not be asked.
         """
-        named, found, drawn = self._named, list["array[int]"](), list[Hashable]()
+        named, found, drawn = self._named, list["array[int]"](), dict[str, Options]()
         way = self._walked(named.answer(codes), named.wanted(codes))
         own = dict(_chosen(way))
         level = {name: place for place, name in enumerate(own, 1)}
 
         def draw(name: str, options: Options) -> Hashable:
-            drawn.append(value := options[int(rng.random() * len(options))])
-            return value
+            drawn[name] = options
+            return options[int(rng.random() * len(options))]
 
         for name, value in named.changed(codes, named.changes.around(codes, count, rng)):
             if name not in own:  # these codes do not ask for it
                 continue
-            wanted = {**own, name: value}
+            kinds, row = self._kinds[name], named.extended(way[-1].row, name, value)
+            alike = kinds[own[name]] == kinds[value]
+            drawn.clear()
             for _ in range(COMPLETIONS):
-                drawn.clear()
-                found.append(self._walked(draw, wanted, way[: level[name]])[-1].row)
+                for one, options in drawn.items() if alike else ():
+                    row = named.extended(row, one, draw(one, options))
+                if not alike:
+                    row = self._walked(draw, {**own, name: value}, way[: level[name]])[-1].row
+                found.append(row)
                 if not drawn:
                     break
+                alike = drawn.keys() <= self._free
         return others(np.frombuffer(b"".join(found), dtype=np.int64).reshape(-1, len(codes)), codes)
 
 
