@@ -53,7 +53,7 @@ class Importance(NamedTuple):
     worth: float
     """The best value with the part minus the best value without it, averaged over the samples."""
     low: float
-    """Lower end of its central 90% interval."""
+    """Lower end of its central 90 % interval."""
     high: float
     """Upper end."""
     probability: float
