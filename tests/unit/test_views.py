@@ -224,7 +224,7 @@ def features_of(views, codes):
 
 
 def numbers_of_places(views, codes):
-    """Features of places that hold the numbers 0, 1, 2, …, of which the rank is the only scale."""
+    """Features of places that hold the numbers 0, 1, 2, …, whose only scale is the rank."""
     if not views.numbers.names:
         return []
     counts = views.categories[views.numbers.places]
