@@ -170,7 +170,7 @@ def partial_codes(codes):
 
 
 def features_of_orders(codes, items):
-    """What an order has decided, less the mean of complete orders as far as these have decided the same."""
+    """What an order has decided, minus the mean of complete orders as far as these have decided the same."""
     rows, length = [], codes.shape[1]
     upper = np.triu_indices(items, 1)
     means = (
