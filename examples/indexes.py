@@ -1,4 +1,4 @@
-"""Which indexes? At most three of ten for a workload of SQLite, by the steps of its queries.
+"""Which indexes? At most three of ten, to minimise the steps of SQLite's virtual machine for a workload.
 
 It prints:
 

@@ -383,13 +383,14 @@ def means(rows: Iterable[Row]) -> str:
     lines = []
     for name, kind in KINDS.items():
         for mark, some in found.loc[name].groupby("step"):
-            cells = [f"{some[m].mean():.3g}" if np.isfinite(some[m]).all() else "–" for m in METHODS]
+            own = some[[*METHODS]].mean()  # −inf if a run has no value yet
+            cells = [f"{mean:#.3g}".rstrip(".") if np.isfinite(mean) else "–" for mean in own]
             ahead = some[OURS] - some[some.drop(columns=OURS).mean().idxmax()]
             error = f" ± {ahead.sem():.2g}" if len(some) > 1 else ""
             lines.append(
                 [f"{name} × {mark // kind.greedy}", str(mark), *cells, f"{ahead.mean():+.2g}{error}"]
             )
-    return table(["problem", "steps", *METHODS, "ours less the best other"], lines)
+    return table(["problem", "steps", *METHODS, "ours minus the best other"], lines)
 
 
 def summary(outcome: Outcome) -> str:

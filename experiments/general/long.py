@@ -26,7 +26,7 @@ def tables(rows: Iterable[Row]) -> dict[str, str]:
         last = {method: curve for (method, name), curve in found.items() if name == problem}
         whole = [curve.mean[-1] for curve in last.values() if curve.steps[-1] == MARKS[-1]]
         for method, curve in last.items():
-            reached = [f"{curve.mean[curve.at(m)]:.5g}" if m <= curve.steps[-1] else "–" for m in MARKS]
+            reached = [f"{curve.mean[curve.at(m)]:#.5g}" if m <= curve.steps[-1] else "–" for m in MARKS]
             if curve.steps[-1] == MARKS[-1]:
                 reached[-1] += f" ± {curve.error[-1]:.2g}"
                 reached[-1] = f"**{reached[-1]}**" if curve.mean[-1] == max(whole) else reached[-1]

@@ -127,7 +127,7 @@ def tables(found: Measures) -> dict[str, str]:
         own = f"{found.own_ms(OURS, name).mean():.1f}" if OURS in ran else "–"
         partly.append([f"`{name}`", TASKS[name].what, *(shown.get(m, "–") for m in methods), own])
     for method in methods:
-        times = {name: found.own_ms(method, name) for name in found.problems}
+        times = {name: found.own_ms(method, name) for name in everything}
         slowest = max(times, key=lambda name: float(times[name].mean()))
         mean = np.concatenate(list(times.values())).mean()
         time.append([method, f"{mean:.2f}", f"{times[slowest].mean():.2f} (`{slowest}`)"])
@@ -173,15 +173,18 @@ def figures(rows: Iterable[Row]) -> dict[str, "Figure"]:
 def draw(found: Measures) -> "Figure":
     """Mean regret against the share of the budget, by kind, for all, and for relabelled problems."""
     groups = {group: problems for group, problems in found.groups.items() if group != ORDERED}
-    drawn, places = panels(len(groups), min(5, (len(groups) + 1) // 2), sharex=True, sharey=True)
-    for axes, (group, problems) in zip(places, groups.items(), strict=True):
+    across = min(5, (len(groups) + 1) // 2)
+    drawn, places = panels(len(groups), across, sharex=True, sharey=True)
+    for place, (axes, (group, problems)) in enumerate(zip(places, groups.items(), strict=True)):
         for method in found.methods:
             shares, regret = _mean_curve(found, method, problems)
             axes.plot(100 * shares, regret, label=method, **STYLES[method])
-        axes.set_title(f"{group} ({len(problems)})", fontsize="medium")
+        name = "relabelled" if group == RELABELLED else group
+        axes.set_title(f"{name} ({len(problems)})", fontsize="medium")
         axes.set(yscale="log", xlim=(5, 100), ylim=(0.01, 1.2))
-        axes.set_xlabel("% of the budget", fontsize="small")
-        axes.label_outer()
+        if place + across >= len(groups):  # no panel below has the labels of its axis
+            axes.set_xlabel("% of the budget", fontsize="small")
+            axes.tick_params(labelbottom=True)
         axes.set_yticks([0.01, 0.1, 1.0], ["0.01", "0.1", "1"])
         axes.grid(alpha=0.25, linewidth=0.6)
     legend_below(drawn, places)

@@ -217,7 +217,7 @@ def lines(cases: pd.DataFrame, stated: pd.DataFrame) -> list[Line]:
         held("`score_interval_` covers the score on new rows", cases),
         held("the same, a quarter of the columns", cases[cases["size"] == QUARTER]),
         held("the same, any number of columns", cases[cases["size"] == AUTO]),
-        ahead("`expected_score_` less the score on new rows", cases),
+        ahead("`expected_score_` minus the score on new rows", cases),
         *([ahead("the same, accuracy of classes", classes)] if len(classes) else []),
         *inclusion(stated),
     ]

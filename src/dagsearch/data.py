@@ -22,7 +22,7 @@ _DECAY = 0.97
 # Margin per logarithm of the ratio of predicted to actual improvements, in deviations of the rewards.
 _MARGIN = 0.15
 REACH = 1.6448536269514722
-"""Half-width of a central 90% interval in standard deviations."""
+"""Half-width of a central 90 % interval in standard deviations."""
 
 
 class Accuracy(NamedTuple):
@@ -33,7 +33,7 @@ class Accuracy(NamedTuple):
     r2: float
     """R² relative to the mean of all earlier rewards: 1 is perfect, 0 is no better than that mean."""
     coverage: float
-    """Share of the rewards inside their predicted central 90% intervals."""
+    """Share of the rewards inside their predicted central 90 % intervals."""
 
 
 def accuracy(evaluations: Sequence[Any]) -> Accuracy | None:

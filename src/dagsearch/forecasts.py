@@ -59,7 +59,7 @@ class Forecast(NamedTuple):
     mean: float
     """Expected best reward."""
     low: float
-    """Lower end of a 90% interval; the best reward so far if it may well stay the best."""
+    """Lower end of a 90 % interval; the best reward so far if it may well stay the best."""
     high: float
     """Upper end of that interval."""
     chance: float

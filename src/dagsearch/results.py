@@ -154,7 +154,7 @@ class Result:
     """R² of the surrogate's predictions for the second half of the rewards: 1 is perfect, 0 no better than
     their mean. ``None`` without a surrogate or with too few rewards."""
     coverage: float | None = field(default=None, repr=False)
-    """Share of the same rewards inside their predicted central 90% intervals; ``None`` like ``r2``."""
+    """Share of the same rewards inside their predicted central 90 % intervals; ``None`` like ``r2``."""
     minimized: bool = field(default=False, repr=False)
     """Whether small rewards are good, as in a result of :func:`dagsearch.minimize`."""
     game: bool = field(default=False, repr=False)

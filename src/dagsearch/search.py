@@ -626,7 +626,7 @@ class Search(Session[Proposal]):
         return float(np.mean(told)) if told else None
 
     def forecast(self, n: int = 1) -> Forecast | None:
-        """The expected best reward after ``n`` more evaluations, with a 90% interval.
+        """The expected best reward after ``n`` more evaluations, with a 90 % interval.
 
         It is computed from the record of the search: how often and by how much the best reward improved, and
         how well rewards were predicted. ``docs/calibration.md`` reports how often such intervals hold. With

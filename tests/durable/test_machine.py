@@ -1,4 +1,4 @@
-"""Random operations on a stored search, beside a model without storage: both must know the same."""
+"""Random operations on a stored search and on a model without storage: both must know the same."""
 
 from contextlib import closing, suppress
 

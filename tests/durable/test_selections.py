@@ -329,4 +329,4 @@ def test_an_interrupted_selection_says_how_to_continue(folder, capsys):
     assert main(given) == 0
     assert json.loads((folder / "my report" / "result.json").read_text())["result"]["evaluations"] == 24
     assert main(["resume", "run.db", "--problem", "held:Held"]) == 1
-    assert "run the command or script that began it again" in capsys.readouterr().err
+    assert "rerun the command or script that began it" in capsys.readouterr().err

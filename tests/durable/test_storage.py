@@ -287,7 +287,7 @@ def refused(storage, words, problem=None, **arguments):
         ds.Search.resume(storage, problem or Sum(), **arguments)
     assert "\n" not in str(error.value)
     assert storage.read_bytes() == before
-    assert not storage.with_name(f"{storage.name}-wal").exists()  # a reader leaves nothing beside it
+    assert not storage.with_name(f"{storage.name}-wal").exists()  # a reader leaves no other file
 
 
 def test_a_run_of_another_problem_is_refused(stored, tmp_path):

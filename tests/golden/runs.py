@@ -1,6 +1,6 @@
 """Stored runs: every later 1.x version must resume them, and those of one version go on as they did.
 
-``PYTHONPATH=.. python runs.py --write FOLDER NAME...`` writes runs, and ``runs.json`` beside them. Those of
+``PYTHONPATH=.. python runs.py --write FOLDER NAME...`` writes runs, and ``runs.json`` next to them. Those of
 the default search are written anew whenever the default changes.
 """
 

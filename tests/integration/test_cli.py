@@ -76,7 +76,7 @@ def test_example_tables(name, target, monkeypatch, tmp_path, capsys):
     table = load_table(f"{name}.csv", target)
     assert len(table.classes) == 2
     assert cli.main(["example", name]) == 1
-    assert f"File exists: '{name}.csv'" in capsys.readouterr().err
+    assert f"{name}.csv exists: use it" in capsys.readouterr().err
     assert cli.main(["example", name, "nowhere/table.csv"]) == 1
     assert "nowhere" in capsys.readouterr().err
 

@@ -36,7 +36,7 @@ def search_of(problem, seed=0):
 
 @pytest.fixture(params=["threads", "processes", "cluster"])
 def executor(request):
-    """Of each kind, with two or three workers."""
+    """One of each kind, with two or three workers."""
     if request.param == "threads":
         with threads(3) as made:
             yield made

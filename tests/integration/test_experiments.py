@@ -172,13 +172,13 @@ def write_mnist(folder, images, monkeypatch):
 
 @pytest.fixture
 def small_mnist(tmp_path, monkeypatch):
-    """1,100 images, of which 1,000 are held back."""
+    """1,100 images, 1,000 of them held back."""
     return write_mnist(tmp_path / "mnist", 1_100, monkeypatch)
 
 
 @pytest.fixture
 def tiny_mnist(tmp_path, monkeypatch):
-    """200 images, of which 50 are held back."""
+    """200 images, 50 of them held back."""
     monkeypatch.setattr(convnet, "VALIDATION", 50)
     return write_mnist(tmp_path / "mnist", 200, monkeypatch)
 

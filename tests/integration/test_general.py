@@ -28,7 +28,7 @@ from experiments.general.stated import stated
 from experiments.harness.evaluations import Evaluations
 from experiments.harness.runner import Row, read_rows
 
-# Most tests run other packages beside ours.
+# Most tests also run other packages.
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]

@@ -156,7 +156,7 @@ def test_estimators_that_are_none(select, folder, path, message):
     ("arguments", "message"),
     [
         ({"target": "sise"}, "--target: there is no column 'sise'; did you mean 'size'?"),
-        ({"data": "missing.csv"}, "missing.csv cannot be read: [Errno 2] No such file"),
+        ({"data": "missing.csv"}, "missing.csv cannot be read: No such file"),
         ({"data": "table.png"}, "table.png: a table must be a .csv, .csv.gz, .tsv, .xlsx or .parquet file"),
         ({"data": "two.csv"}, "too few rows with a target: 2"),
         ({"data": "one-class.csv", "target": "kind"}, "the target 'kind' is always 'yes'"),

@@ -1,4 +1,4 @@
-"""How well Tic-Tac-Toe is played, beside OpenSpiel's searches.
+"""How well Tic-Tac-Toe is played, compared with OpenSpiel's searches.
 
 Shortened, every 16th or 64th position is looked at; all of them, with ``--long``, take some minutes.
 """

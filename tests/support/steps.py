@@ -10,7 +10,7 @@ import dagsearch as ds
 class BitPasses:
     """A program as bits with weights. A pass applies rules: where some bits are as needed, others change.
 
-    One can stop anywhere; what is left costs its weight.
+    Stopping is allowed anywhere; what is left costs its weight.
     """
 
     def __init__(self, seed=0, bits=80, passes=20):
@@ -89,7 +89,7 @@ class Language:
 
 
 class Merit:
-    """Sequences of signs that resemble none of their own shifts; only a complete one is worth anything."""
+    """Sequences of signs that resemble none of their own shifts; only a complete one has a value."""
 
     def __init__(self, seed=0, length=14):
         self.length, self.taken = length, []

@@ -222,7 +222,7 @@ def test_a_prior_is_followed_from_the_first_step():
         def prior(self, state):
             return [0.02 + 0.6 * (action == 7) for action in self.actions(state)]
 
-    assert ds.StepSearch(Hinted(0), seed=0).ask().action == 7  # one can stop after every step
+    assert ds.StepSearch(Hinted(0), seed=0).ask().action == 7  # stopping is allowed after every step
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -1,4 +1,4 @@
-"""What the page says each part is worth: parts of every kind of leaf, and neighbours that could exist."""
+"""Importances on the page: elements of every kind of leaf, and neighbours that could exist."""
 
 import pytest
 

@@ -341,7 +341,7 @@ def test_a_resumed_search_is_the_same_search(function, tmp_path):
     assert search.ask().leaf == whole.ask().leaf
 
 
-# What is told plainly ---------------------------------------------------------------------------------
+# Errors and warnings ----------------------------------------------------------------------------------
 
 
 def endless_names(choose):
@@ -471,7 +471,7 @@ def test_numbers_of_numpy_become_plain_ones():
 
 
 def deep(depth):
-    """A function of many choices, of which the first decides whether there is one more."""
+    """A function of many choices; the first one decides whether there is one more."""
 
     def function(choose):
         values = [choose(f"x{number}", [0, 1, 2]) for number in range(depth)]

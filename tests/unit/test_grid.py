@@ -1,4 +1,4 @@
-"""``DAGSearchCV`` beside ``GridSearchCV``: same candidates, results and errors, from fewer fits."""
+"""``DAGSearchCV`` against ``GridSearchCV``: same candidates, results and errors, from fewer fits."""
 
 import warnings
 

@@ -16,7 +16,7 @@ def subsets(parts, size):
 
 
 def exact_worth(has, values):
-    """Best value with each part less the best without it."""
+    """Best value with each part minus the best without it."""
     return np.array([values[column].max() - values[~column].max() for column in has.T])
 
 

@@ -27,7 +27,7 @@ def test_increments_match_simulated_trees(players):
     for level in range(3):
         simulated = sampled_tree_value(branching[level:], step, players[level:], 200_000, rng)
         delta = increments.at(level)
-        # Of two children, one level above the leaves, only sampling errs; further up, moment matching does.
+        # For two children one level above the leaves, only sampling errs; further up, moment matching does.
         slack = 0.01 if level == 2 else 0.15
         assert delta.mean == pytest.approx(simulated.mean(), abs=0.3 * slack)
         assert delta.variance == pytest.approx(simulated.var(), rel=slack)

@@ -79,7 +79,7 @@ class AddedSets(SetsOfItems):
 
 
 class Nested(Bag):
-    """States hold a set beside something else."""
+    """States hold a set and something else."""
 
     def root(self):
         return 0, frozenset()

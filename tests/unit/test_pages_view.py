@@ -11,7 +11,7 @@ from sklearn.neighbors import KNeighborsClassifier
 import dagsearch as ds
 from dagsearch.forecasts import forecast, progress_of
 from dagsearch.report.leaves import leaf_elements
-from dagsearch.report.view import RunView
+from dagsearch.report.view import RunView, number
 from dagsearch.sklearn import DAGSearchSelector
 from dagsearch.storage.record import Observation, Record
 from support.runs import events, record
@@ -117,6 +117,14 @@ def test_what_is_minimised_is_shown_in_its_own_sign(run):
     assert [point["reward"] for point in of_result["history"]] == [
         point["reward"] for point in view["history"]
     ]
+
+
+def test_intervals_of_a_minimised_run_ascend_and_zero_has_no_sign(run):
+    ds.minimize(lambda choose: choose("x", range(90)), 40, storage=run, callback=lambda one: one.step == 12)
+    (text,) = (remark for *_, remark in viewed(run, running=True)["tiles"] if "interval" in (remark or ""))
+    low, high = text.replace("−", "-").removeprefix("90 % interval ").split(" to ")
+    assert float(low) < float(high)
+    assert number(-0.0) == "0"
 
 
 @pytest.mark.parametrize(

@@ -96,7 +96,7 @@ def test_told_in_any_order_the_model_is_the_same(name):
     for order in (slice(None), slice(None, None, -1)):
         search = SEARCHES[name](chosen)
         search.posterior.evidence = None  # the order decides when it learns
-        asked = search.ask(6)  # all of which standardise the rewards
+        asked = search.ask(6)  # all of them standardise the rewards
         for proposal in asked[order]:
             search.tell(proposal, chosen.reward(proposal.leaf))
         found.append([search.belief(leaf).g for leaf in Space(chosen).random_leaves[:5]])

@@ -138,7 +138,7 @@ def test_a_finished_game_has_no_move():
 
 
 def test_values_are_within_what_is_proven():
-    """A model that trusts every reward predicts more than there is to win; nobody is told so."""
+    """A model that trusts every reward predicts more than there is to win; this is not reported."""
     problem = OpenSpielGame("connect_four")
     search = ds.Search.paper(problem, c=5.0, noise=1e-4, backup=ds.backups.MomentMatching(), seed=0)
     search.run(8)

@@ -153,7 +153,7 @@ def test_a_descent_takes_the_best_rated_and_all_of_those_that_are_tied(name):
 
 
 class Given(UpperConfidence):
-    """Rates as it is told."""
+    """Rates options by given numbers."""
 
     def __init__(self, ratings):
         super().__init__(1.0)

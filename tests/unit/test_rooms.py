@@ -39,7 +39,7 @@ ORDER = (
     ("cli",),
     ("__init__", "__main__", "py"),
 )
-"""From the inside out: a room imports rooms before it, none beside or after it, not even in a function."""
+"""From the inside out: a room imports only the rooms before it, even inside functions."""
 PLACE = {room: place for place, rooms in enumerate(ORDER) for room in rooms}
 
 

@@ -170,7 +170,7 @@ def partial_codes(codes):
 
 
 def features_of_orders(codes, items):
-    """What an order has decided, less the mean of complete orders as far as these have decided the same."""
+    """What an order has decided, minus the mean of complete orders as far as these have decided the same."""
     rows, length = [], codes.shape[1]
     upper = np.triu_indices(items, 1)
     means = (
@@ -224,7 +224,7 @@ def features_of(views, codes):
 
 
 def numbers_of_places(views, codes):
-    """Features of places that hold the numbers 0, 1, 2, …, of which the rank is the only scale."""
+    """Features of places that hold the numbers 0, 1, 2, …, whose only scale is the rank."""
     if not views.numbers.names:
         return []
     counts = views.categories[views.numbers.places]

@@ -35,7 +35,7 @@ def as_tree(problem: Problem) -> Problem:
     """The same problem with states that carry their path, so that no two paths meet.
 
     States are then :class:`TreeState`. The problem's optional members that describe single states (players,
-    items, depth, …) remain. A covariance must be passed to the search; it is called with tree states.
+    items, …) remain. A covariance must be passed to the search; it is called with tree states.
 
     Examples
     --------

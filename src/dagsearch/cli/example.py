@@ -35,7 +35,9 @@ def run(options: argparse.Namespace) -> None:
     """Write the table."""
     file = options.file or Path(f"{options.name}.csv")
     table = TABLES[options.name]()
-    table.to_csv(file, index=False, mode="x")  # never overwrite a table
+    if file.exists():
+        raise ValueError(f"{file} exists: use it, or name another file")
+    table.to_csv(file, index=False, mode="x")  # even now, never overwrite a table
     print(f"wrote {file}: {len(table)} rows, {len(table.columns)} columns")
 
 

@@ -21,8 +21,8 @@ def add_parser(commands: Commands) -> None:
         "resume",
         help="continue a stored search",
         description=(
-            "Continue a search exactly where it was interrupted, or take part in it while it runs. To "
-            "continue a selection, run 'dagsearch select' again."
+            "Continue a search exactly where it was interrupted, or join it while it runs. To continue a "
+            "selection, run 'dagsearch select' again."
         ),
     )
     add_run(resume)
@@ -50,7 +50,7 @@ def run(options: argparse.Namespace) -> None:
     with opened_run(options) as (database, header):
         record = Record.of(database, header)
     if record.about:
-        raise StorageError("to continue a selection, run the command or script that began it again")
+        raise StorageError("to continue a selection, rerun the command or script that began it")
     budget = record.budget if options.budget is None else options.budget
     if budget is None:
         raise StorageError(f"{options.storage} does not contain its budget: pass --budget")

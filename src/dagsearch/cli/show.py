@@ -47,7 +47,7 @@ def run(options: argparse.Namespace) -> None:
         ),
         *(f"Last failure: {text}" for text in failures),
         *(["Latest evaluations:"] * bool(record.told)),
-        *(f"  {sign * one.reward:.6g} at {text_of(one, record)}" for one in record.told[-_SHOWN:]),
+        *(f"  {sign * one.reward + 0.0:.6g} at {text_of(one, record)}" for one in record.told[-_SHOWN:]),
     ]
     print("\n".join(map(printable, lines)))
 

@@ -61,8 +61,8 @@ const signed = (text, value) => (value > 0 && /[1-9]/.test(text) ? `+${text}` : 
 const count = (value) => (known(value) ? value.toLocaleString("en") : "–");
 function percent(value) {
   if (!known(value)) return "–";
-  if (value > 0 && value < 0.005) return "< 1%";
-  return value < 1 && value > 0.995 ? "> 99%" : `${Math.round(100 * value)}%`;
+  if (value > 0 && value < 0.005) return "< 1\u00a0%";
+  return value < 1 && value > 0.995 ? "> 99\u00a0%" : `${Math.round(100 * value)}\u00a0%`;
 }
 function duration(seconds) {
   if (!known(seconds)) return "–";
@@ -139,7 +139,7 @@ function plot(width, { label, xs, ys, xName, points, marks, whole = false }) {
       viewBox: `0 0 ${width} ${height}`, role: "application", tabindex: points.length ? 0 : null,
       "aria-roledescription": "figure", "aria-label": `${label}. ${points.length ? "Arrow keys move between points." : ""}`,
     },
-    svg("clipPath", { id: clip }, svg("rect", { x: edge.left, y: 0, width: Math.max(width - edge.left, 0), height: floor + 1 })),
+    svg("clipPath", { id: clip }, svg("rect", { x: edge.left, y: 0, width: Math.max(width - edge.left - edge.right, 0), height: floor + 1 })),
     svg("g", { "aria-hidden": "true" },
       values.map((value) => [
         svg("line", { class: "grid", x1: edge.left, x2: width - edge.right, y1: y(value), y2: y(value) }),

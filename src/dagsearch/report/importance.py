@@ -7,7 +7,7 @@ leaf is a Gaussian process over its parts,
 
 | symbol | meaning |
 |---|---|
-| c_j | whether the leaf has part j, less the share of the evaluated leaves that have it |
+| c_j | whether the leaf has part j, minus the share of the evaluated leaves that have it |
 | w_j | effects of parts, independent and normal |
 | f(x) | smooth function with covariance exp(−d / ℓ): d is the number of parts that differ, ℓ its mean |
 | h(x) | independent value of each leaf |
@@ -53,7 +53,7 @@ class Importance(NamedTuple):
     worth: float
     """The best value with the part minus the best value without it, averaged over the samples."""
     low: float
-    """Lower end of its central 90% interval."""
+    """Lower end of its central 90 % interval."""
     high: float
     """Upper end."""
     probability: float

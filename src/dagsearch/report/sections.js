@@ -45,7 +45,7 @@ function progressSection(run) {
     [sample(svg("circle", { cx: 12, cy: 6, r: 4, fill: "var(--point)" })), `a ${words.leaf}`],
     [sample(svg("path", { class: "best-line", d: "M0 6h24" })), words["so far"]],
     forecast.length ? [sample(svg("rect", { class: "band", width: 24, height: 12 }), svg("path", { class: "ahead", d: "M0 6h24" })),
-      "forecast of the best, 90% interval"] : null,
+      "forecast of the best, 90 % interval"] : null,
     failed.length ? [sample(svg("path", { class: "failed", d: "M9 3l6 6m0 -6l-6 6" })), "failed"] : null,
   ].filter(known);
   const thinned = run.rewards > history.length ? `${count(history.length)} of ${count(run.rewards)} evaluations are shown, including every improvement.` : null;
@@ -58,7 +58,7 @@ function calibrationSection(run) {
   const points = run.history.filter((one) => one.predicted).slice(-400);
   if (!points.length) return null;
   const text = calibration
-    ? `${percent(calibration.covered)} of the last ${count(calibration.count)} ${words.reward}s were inside their predicted 90% interval` +
+    ? `${percent(calibration.covered)} of the last ${count(calibration.count)} ${words.reward}s were inside their predicted 90 % interval` +
       `${known(calibration.r2) ? `; R² of the predictions: ${calibration.r2.toFixed(2).replace("-", "−")}` : ""}.`
     : "Too few predictions for a calibration.";
   const draw = (width) => {
@@ -84,13 +84,13 @@ function calibrationSection(run) {
   };
   const legend = [
     [sample(svg("path", { class: "axis", d: "M4 12L20 0" })), "a perfect prediction"],
-    [sample(svg("path", { class: "whisker", d: "M0 6h24" }), svg("circle", { cx: 12, cy: 6, r: 4, fill: "var(--point)" })), `a ${words.leaf}, with its predicted 90% interval`],
+    [sample(svg("path", { class: "whisker", d: "M0 6h24" }), svg("circle", { cx: 12, cy: 6, r: 4, fill: "var(--point)" })), `a ${words.leaf}, with its predicted 90 % interval`],
   ];
   return section("calibration", heading, text, list("legend", legend), drawn(draw));
 }
 
 function gainSection(run) {
-  const heads = [{ name: capital(`${run.words.evaluation}s`) }, { name: "Expected gain", kind: "figure" }, { name: "90% interval", kind: "figure" }, { name: "Probability of any gain", kind: "figure" }];
+  const heads = [{ name: capital(`${run.words.evaluation}s`) }, { name: "Expected gain", kind: "figure" }, { name: "90 % interval", kind: "figure" }, { name: "Probability of any gain", kind: "figure" }];
   const found = run.forecast.filter((one) => [1, 10, 100, 1000].includes(one.n) || (run.left && one === run.forecast.at(-1)));
   const gain = (value) => Math.abs(value - run.forecast[0].mean);
   const text = alike(found.flatMap((one) => [one.mean, one.low, one.high].map(gain)));
@@ -108,11 +108,11 @@ function effectsSection(run) {
   const text = alike(effects.flatMap((one) => [one.worth, one.low, one.high]));
   const entries = effects.map((one) => ({
     ...one, value: one.worth, text: signed(text(one.worth), one.worth), more: percent(one.probability),
-    lines: [one.label + (one.chosen ? ` (in the ${words.best})` : ""), `${signed(text(one.worth), one.worth)}, 90% interval ${text(one.low)} to ${text(one.high)}`,
+    lines: [one.label + (one.chosen ? ` (in the ${words.best})` : ""), `${signed(text(one.worth), one.worth)}, 90 % interval ${text(one.low)} to ${text(one.high)}`,
       `In ${count(one.count)} evaluated ${words.leaves}`],
   }));
   return section("effects", `Importance of each ${words.item}`,
-    `Best ${words.reward} with it minus best ${words.reward} without it, with the 90% interval, and the probability that the difference is positive.`,
+    `Best ${words.reward} with it minus best ${words.reward} without it, with the 90 % interval, and the probability that the difference is positive.`,
     list("legend", [[html("span", { class: "swatch chosen" }), `in the ${words.best}`], [html("span", { class: "swatch bar" }), "not"]]),
     bars("effects", [capital(words.item), "Importance", "Probability"], entries, [Math.min(...ends), Math.max(...ends)], `in the ${words.best}`));
 }

@@ -36,7 +36,7 @@ function sizesSection({ by_size: sizes, result }) {
 function comparisonsSection({ comparisons, result }) {
   const heldOut = [result, ...comparisons].some((row) => known(row.holdout_score));
   const ranged = [result, ...comparisons].some((row) => row.holdout_interval);
-  const heads = [{ name: "Method" }, ...["Features", "Subsets", "Score", "Expected (90% CI)", ...(heldOut ? ["Hold-out"] : []), ...(ranged ? ["Hold-out (90% CI)"] : [])]
+  const heads = [{ name: "Method" }, ...["Features", "Subsets", "Score", "Expected (90 % CI)", ...(heldOut ? ["Hold-out"] : []), ...(ranged ? ["Hold-out (90 % CI)"] : [])]
     .map((name) => ({ name, kind: "figure" }))];
   const own = { ...result, name: html("strong", {}, "this selection"), features: result.features.length, subsets: result.evaluations, interval: result.score_interval };
   const text = alike([own, ...comparisons].flatMap((row) => [row.score, row.holdout_score, ...(row.interval ?? []), ...(row.holdout_interval ?? [])]));

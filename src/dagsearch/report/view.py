@@ -141,7 +141,7 @@ def headline(record: Record, told: Sequence[Shown], running: bool) -> dict[str, 
         whole, more = rest["n"] == left, counted(int(rest["n"]), "evaluation")
         text += f"; the {'remaining' if whole else 'next'} {more} will improve it"
         text += f" with probability {percent(rest['chance'])}"
-        interval = f"90 % interval {number(rest['low'])} to {number(rest['high'])}"
+        interval = "90 % interval " + " to ".join(map(number, sorted((rest["low"], rest["high"]))))
         tiles.append(
             [f"Expected {'at the end' if whole else f'after {more}'}", number(rest["mean"]), interval]
         )
@@ -290,10 +290,10 @@ def _is_noisy(record: Record) -> bool:
 
 
 def number(value: float | None) -> str:
-    """A number with four significant digits, or all digits before the decimal point."""
+    """A number with four significant digits, or all digits before the decimal point; −0 is 0."""
     if value is None:
         return "unknown"
-    return (f"{value:,.0f}" if 1e4 <= abs(value) < 1e12 else f"{value:.4g}").replace("-", "−")
+    return (f"{value:,.0f}" if 1e4 <= abs(value) < 1e12 else f"{value + 0.0:.4g}").replace("-", "−")
 
 
 def percent(share: float) -> str:

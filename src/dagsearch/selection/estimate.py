@@ -7,7 +7,7 @@ The best of many cross-validated scores is too high for new data, for two reason
 - the ranking that suggests the first subsets has seen all rows. It is repeated without the rows of each fold,
   and its suggestions are scored on these rows.
 
-The expected score is the best one less both differences.
+The expected score is the best one minus both differences.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence

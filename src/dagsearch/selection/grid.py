@@ -254,8 +254,7 @@ class DAGSearchCV(BaseSearchCV):  # type: ignore[misc]
         Seed of the search.
     storage : path or URL, default=None
         Database that logs every score: the path of an SQLite file, or ``postgresql://…``. If the run exists,
-        the search continues and fits no candidate again. The same call in another process takes part in the
-        run.
+        the search continues and fits no candidate again. The same call in another process joins the run.
     name : str, default=None
         Name of the run in the database; by default the database has one run.
 

@@ -40,11 +40,11 @@ class Comparison:
     score: float | None
     """Cross-validated score on the same folds; ``None`` if scoring failed."""
     interval: tuple[float, float] | None = None
-    """Central 90% interval of the score on new rows, if it is known."""
+    """Central 90 % interval of the score on new rows, if it is known."""
     holdout_score: float | None = None
     """Score on the hold-out rows, which no method has used for selection."""
     holdout_interval: tuple[float, float] | None = None
-    """Central 90% interval of this score on new rows, if it is known."""
+    """Central 90 % interval of this score on new rows, if it is known."""
 
 
 class Holdout(NamedTuple):
@@ -55,7 +55,7 @@ class Holdout(NamedTuple):
     score: float | None
     """Score of the selected features on them, after fitting all other rows; ``None`` if scoring failed."""
     interval: tuple[float, float] | None = None
-    """Central 90% interval of the score on new rows, if it is known."""
+    """Central 90 % interval of the score on new rows, if it is known."""
 
 
 class SelectionReport:

@@ -221,7 +221,7 @@ _PARTS = 20
 
 
 def score_interval(score: float, deviation: float, bounds: tuple[float, float]) -> tuple[float, float]:
-    """Central 90% interval of a score with this standard deviation, within its bounds."""
+    """Central 90 % interval of a score with this standard deviation, within its bounds."""
     low, high = score - REACH * deviation, score + REACH * deviation
     return min(max(low, bounds[0]), score), max(min(high, bounds[1]), score)
 
@@ -242,7 +242,7 @@ def least_deviation(score: float, rows: float, bounds: tuple[float, float]) -> f
 def heldout_interval(
     scorer: Any, fitted: Any, data: Any, target: Any, score: float, weights: Any = None
 ) -> tuple[float, float] | None:
-    """Central 90% interval of a fitted estimator's score on new rows like the held-out ones.
+    """Central 90 % interval of a fitted estimator's score on new rows like the held-out ones.
 
     A twentieth of the rows at a time is left out (jackknife); ``None`` if there are too few rows, or if they
     then have no score. ``weights`` are the rows' weights, if the scorer accepts any.

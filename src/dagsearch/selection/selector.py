@@ -68,9 +68,8 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         If not 0, a progress bar is shown.
     storage : path-like, str or None, default=None
         Database that logs every scored subset: the path of an SQLite file, or ``postgresql://…``. If the run
-        exists, ``fit`` continues it. Call ``fit`` again with the same data and arguments after a crash, or
-        with a larger budget to score more subsets. The same call in another process, at the same time, takes
-        part in the run.
+        exists, ``fit`` continues it: call ``fit`` again with the same data and arguments after a crash, or
+        with a larger budget. The same call in another process joins the run.
     name : str or None, default=None
         Name of the run in the database. By default the database has one run.
 
@@ -84,20 +83,20 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         Mean cross-validated score of the selected features. It is too high, because the same folds were used
         for selection; see ``expected_score_``.
     expected_score_ : float
-        The expected score on new rows: ``best_score_`` less ``optimism_``.
+        The expected score on new rows: ``best_score_`` minus ``optimism_``.
     score_interval_ : tuple of (float, float)
-        Central 90% interval of the score on new rows, within the bounds of the score.
+        Central 90 % interval of the score on new rows, within the bounds of the score.
     optimism_ : float or None
-        Optimism of ``best_score_``, because it is the best of many, and because the ranking that suggested
-        subsets has seen all rows: it is repeated inside the folds, with at most 40 fits in addition to
-        ``budget``. ``None`` with fewer than three folds or without a target.
+        Optimism of ``best_score_``: it is the best of many, and the ranking that suggested subsets has seen
+        all rows. Estimating it takes at most 40 fits in addition to ``budget``. ``None`` with fewer than
+        three folds or without a target.
     baseline_score_ : float or None
         Cross-validated score of predictions that use no feature; ``None`` if the score does not allow it.
     importances_ : ndarray of shape (n_features,)
-        Importance of each feature: the best score with it less the best score without it, over scored and
+        Importance of each feature: the best score with it minus the best score without it, over scored and
         predicted subsets. NaN if no subset has the feature, or if none lacks it.
     importance_intervals_ : ndarray of shape (n_features, 2)
-        Their central 90% intervals.
+        Their central 90 % intervals.
     inclusion_probability_ : ndarray of shape (n_features,)
         Probability that the importance is positive, that is, that another split would select the feature.
     simpler_ : dict or None

@@ -89,7 +89,7 @@ def _content(path: Path, name: str) -> bytes:
         with nullcontext(sys.stdin.buffer) if str(path) == INPUT else opened(path, "rb") as file:
             content: bytes = file.read(MAX_BYTES + 1)
     except (OSError, EOFError) as error:
-        raise TableError(f"{name} cannot be read: {error}") from error
+        raise TableError(f"{name} cannot be read: {getattr(error, 'strerror', None) or error}") from error
     if len(content) > MAX_BYTES:
         raise TableError(f"{name} has more than {MAX_BYTES:,} bytes: reduce its rows or columns")
     return content
