@@ -82,7 +82,7 @@ class Part(Rewards):
     def __init__(self) -> None:
         super().__init__()
         self.reached: list[Evaluation] = []
-        """Evaluations of leaves with known actions from the root."""
+        """Evaluations of leaves with known actions from the root, of which there is at least one."""
         self.own: list[Evaluation] = []
         """Evaluations that the part itself asked for."""
         self._expected = self._improved = 0.0  # numbers of improvements, predicted and actual
@@ -96,7 +96,7 @@ class Part(Rewards):
             self._expected = _DECAY * self._expected + float(special.ndtr(z))
             self._improved = _DECAY * self._improved + (evaluation.reward > self.best.reward)
         super().add(evaluation)
-        if evaluation.actions is not None:
+        if evaluation.actions:
             self.reached.append(evaluation)
         if evaluation.asked:
             self.own.append(evaluation)
@@ -124,7 +124,7 @@ class Part(Rewards):
             ranked.setdefault(one.row, one)
             if len(ranked) == _GOOD:
                 break
-        if first is None or first.actions is None:
+        if first is None or not first.actions:
             return list(ranked.values())
         ranked.pop(first.row, None)
         return [first, *ranked.values()]

@@ -245,10 +245,10 @@ class Search(Session[Proposal]):
         seconds : float, optional
             Time of the report, in seconds from the start of the search; by default now.
         """
-        self.log.catch_up()
         if leaf is None:
             leaf = evaluated.leaf if isinstance(evaluated, Proposal) else self.space.as_leaf(evaluated)
         reward = checked_reward(reward, leaf)
+        self._catch_up_before(f"the reward {reward!r} of {leaf!r}")
         noise = None if noise is None else checked_noise(noise)
         seconds = self.data.clock() if seconds is None else seconds
         if isinstance(evaluated, Proposal):

@@ -9,7 +9,7 @@ from dagsearch._internal.checks import check, is_budget
 from dagsearch._internal.deadline import Deadline
 from dagsearch._internal.wiring import wiring
 from dagsearch.data import Data
-from dagsearch.errors import SearchExhausted
+from dagsearch.errors import SearchExhausted, StorageError
 from dagsearch.log import Log
 from dagsearch.results import Evaluation, Proposal, Result
 from dagsearch.space import Space
@@ -89,6 +89,13 @@ class Session(ABC, Generic[P]):
             if not found:
                 raise
         return found[0] if n is None else found
+
+    def _catch_up_before(self, told: str) -> None:
+        """Read what other processes have written; an error says that what is ``told`` now was not stored."""
+        try:
+            self.log.catch_up()
+        except StorageError as error:
+            raise StorageError(f"{error}; tell {told} after resuming") from error
 
     def __dir__(self) -> list[str]:
         """The public names."""

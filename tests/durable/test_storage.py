@@ -18,7 +18,7 @@ import pytest
 
 import dagsearch as ds
 from dagsearch._internal.plain import from_json, to_json
-from dagsearch.storage.database import Database, SQLite, database_of
+from dagsearch.storage.database import Database, PostgreSQL, SQLite, database_of
 from support.problems import Failing, Sum
 from support.processes import environment
 from support.runs import (
@@ -729,7 +729,7 @@ def test_pending_leaves_are_offered_again(storage):
 def test_a_server_that_is_gone_stops_the_search_and_names_the_reward(postgres, monkeypatch):
     import psycopg
 
-    monkeypatch.setattr("dagsearch.storage.database._TRIES", 2)
+    monkeypatch.setattr(PostgreSQL, "_tries", 2)
     storage = postgres()
     search = default(Sum(), storage)
     search.run(5)
@@ -738,7 +738,7 @@ def test_a_server_that_is_gone_stops_the_search_and_names_the_reward(postgres, m
         patched.setattr(search.log.database, "_url", where)
         with psycopg.connect(storage, autocommit=True) as connection:
             connection.execute(BREAK)
-        with pytest.raises(StorageError):
+        with pytest.raises(StorageError, match=r"tell the reward 0.25 of frozenset.* after resuming"):
             search.tell(proposal, 0.25)
     search.close()
     again = ds.Search.resume(storage, Sum())

@@ -15,7 +15,9 @@ from dagsearch.errors import EvaluationError
 from dagsearch.run.pools import PoolError, ProcessDied, Processes, evaluate
 from support.problems import (
     Dying,
+    Forking,
     GatedAndPoisoned,
+    Interrupting,
     Poisoned,
     Raising,
     SlowToLoad,
@@ -129,6 +131,16 @@ def test_an_exception_that_cannot_be_unpickled_is_a_failure_of_its_leaf():
 def test_a_reward_that_cannot_be_pickled_is_a_failure_of_its_leaf():
     with pytest.raises(EvaluationError, match="generator"):
         search_of(Yielding()).run(5, n_jobs=1)
+
+
+def test_only_the_worker_answers_not_a_process_that_it_has_forked():
+    history = search_of(Forking()).run(20, n_jobs=1).history
+    assert [one.reward for one in history] == [value(one.leaf) for one in history]
+
+
+def test_what_is_no_exception_is_a_failure_of_its_leaf_too():
+    with pytest.raises(EvaluationError, match="KeyboardInterrupt: no key was pressed"):
+        search_of(Interrupting()).run(5, n_jobs=1)
 
 
 def test_exceptions_come_back_with_their_traceback():

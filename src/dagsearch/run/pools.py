@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from threading import TIMEOUT_MAX, Thread, Timer, local
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import cloudpickle
 
@@ -286,7 +286,7 @@ def serve() -> None:
         os.dup2(empty.fileno(), 0)  # also for programs that evaluations start
     os.dup2(2, 1)  # what they print is no answer
     Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
-    problem: Any = None
+    problem, own = cast(Any, None), os.getpid()
     with suppress(EOFError, OSError):
         while True:
             message = pickle.load(requests)
@@ -294,10 +294,12 @@ def serve() -> None:
                 given = pickle.loads(message)
                 found, problem = (None, given) if problem is None else (evaluated(problem, given), problem)
                 answer = cloudpickle.dumps((found, None))  # by value: it may have classes of the script
-            except (Exception, SystemExit) as error:  # of the evaluation, or of pickling
+            except BaseException as error:  # of the evaluation, or of pickling
                 sent = _sendable(error)
                 sent.add_note(shortened("".join(traceback.format_exception(error))))
                 answer = cloudpickle.dumps((None, sent))
+            if os.getpid() != own:  # a child that the evaluation has forked must not answer, too
+                os._exit(1)
             pickle.dump(answer, answers)
             answers.flush()
     _end()

@@ -20,8 +20,8 @@ from typing import Any, NamedTuple
 from dagsearch._internal.texts import described, shown
 from dagsearch.errors import StorageError
 
-# Seconds that a statement waits for other processes, and how often it is tried.
-_BUSY, _TRIES = 20.0, 4
+# Seconds that a statement waits for other processes.
+_BUSY = 20.0
 # Number of events read at a time.
 _CHUNK = 2_000
 # Network file systems, on which SQLite does not lock reliably.
@@ -109,6 +109,7 @@ class Database:
     """Whether the file is on another machine, so that only one process may use it."""
     _begin, _mark = "BEGIN", "?"  # what begins a transaction, and what stands for a value in a statement
     _errors: tuple[type[Exception], ...] = ()
+    _tries = 4  # how often a statement is tried
 
     def __init__(self, where: str, write: bool) -> None:
         self.where, self._is_writing = where, False
@@ -138,7 +139,7 @@ class Database:
             return list(cursor.fetchall()) if cursor.description else []
         except self._errors as error:
             self.close()
-            if self._is_writing or tried == _TRIES:
+            if self._is_writing or tried >= self._tries:
                 raise StorageError(f"{self.where}: {' '.join(str(error).split())}") from error
         time.sleep(0.1 * tried)
         return self._execute(statement, *values, tried=tried + 1)
@@ -308,7 +309,7 @@ class SQLite(Database):
 class PostgreSQL(Database):
     """A server, for several machines."""
 
-    _mark = "%s"
+    _mark, _tries = "%s", 20  # within 19 seconds a server may be started again
 
     def __init__(self, url: str, write: bool) -> None:
         try:
