@@ -298,7 +298,7 @@ def minimized(problem: Any) -> Any:
 
 def _negative(reward: Callable[[State], float], leaf: State) -> float:
     found = reward(leaf)
-    return found if found is None else 0.0 - found  # the search refuses None
+    return found if found is None else 0 - found  # the search refuses None
 
 
 def turned(result: Result) -> Result:

@@ -101,7 +101,7 @@ class FunctionProblem(NamedChoices):
                 with suppress(AttributeError):  # errors without attributes
                     error.asked = choose.leaf  # type: ignore[attr-defined]
             raise
-        return choose.leaf, 0.0 - result if self.minimize and result is not None else result
+        return choose.leaf, 0 - result if self.minimize and result is not None else result
 
     def reward(self, leaf: Chosen) -> float:
         """The function's result, or its negative if it is minimised."""

@@ -129,9 +129,10 @@ def headline(record: Record, told: Sequence[Shown], running: bool) -> dict[str, 
     if record.game:
         mean, variance = record.value or (None, 0.0)
         name, best, remark = "Value for the first player", mean, f"± {number(variance**0.5)}"
-    done = f"{record.evaluations:,}" + (f" of {record.budget:,}" if record.budget is not None else "")
-    others = ((len(record.pending), "pending"), (len(record.failures), "failed"))
-    text = f"{name} {number(best)} after {counted(record.evaluations, 'evaluation')}"
+    made = record.evaluations - record.known  # known rewards do not count in the budget
+    done = f"{made:,}" + (f" of {record.budget:,}" if record.budget is not None else "")
+    others = ((len(record.pending), "pending"), (len(record.failures), "failed"), (record.known, "known"))
+    text = f"{name} {number(best)} after {counted(made, 'evaluation')}"
     text = text if told else "No reward yet"
     tiles: list[list[str | None]] = [
         [name, number(best), remark],

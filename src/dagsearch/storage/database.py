@@ -274,7 +274,7 @@ class SQLite(Database):
     _errors = (sqlite3.Error,)
 
     def __init__(self, path: Path, write: bool) -> None:
-        self._path = path.absolute()  # a reward may change the working directory
+        self._path, self._makes = path.absolute(), write  # a reward may change the working directory
         if not (self._path.parent.is_dir() if write else self._path.is_file()):
             what = f"folder {path.parent}" if write else f"file {path}"
             raise StorageError(f"there is no {what}: check the path")
@@ -282,14 +282,17 @@ class SQLite(Database):
 
     def _connect(self) -> Any:
         connection = sqlite3.connect(self._path, timeout=_BUSY, isolation_level=None, check_same_thread=False)
-        tables = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
-        if tables and not {("run",), ("event",), ("worker",)} <= {*tables}:
+        try:
+            tables = {*connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+            if not {("run",), ("event",), ("worker",)} <= tables and (tables or not self._makes):
+                raise StorageError(f"{self.where} is not a database of dagsearch; it was not changed")
+            # Readers and the writer do not wait for each other.
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("PRAGMA synchronous = FULL")
+            self._file = self._path.stat().st_ino
+        except BaseException:
             connection.close()
-            raise StorageError(f"{self.where} is not a database of dagsearch; it was not changed")
-        # Readers and the writer do not wait for each other.
-        connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("PRAGMA synchronous = FULL")
-        self._file = self._path.stat().st_ino
+            raise
         return connection
 
     def _enter(self, run: str) -> None:

@@ -161,6 +161,7 @@ class Record:
         record.value = result.value
         sign = -1.0 if result.minimized else 1.0
         for one in result.history:
+            record.known += one.known
             if one.reward == -math.inf:  # a step to a state without a value
                 record.without_reward += 1
                 continue
