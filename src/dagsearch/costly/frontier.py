@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dagsearch._internal.typing import IntArray
+from dagsearch._internal.typing import BoolArray, IntArray
 from dagsearch.costly.edges import BACK, FAILED, KNOWN, NEW, UNTAKEN, Edges
 from dagsearch.costly.model import StepModel
 from dagsearch.costly.paths import Paths
@@ -27,8 +27,6 @@ _WIDTHS = (1, 2, 4, 8, 16, 32)
 # Number of steps without an improvement after which a path without an end is given up: the first path, later
 # ones, and for each step until the last improvement.
 _FIRST, _LATER, _MORE = 25.0, 12.0, 0.2
-# Keeps rates positive.
-_TINY = 1e-300
 
 
 @dataclass
@@ -78,9 +76,8 @@ class Frontier:
             return edge, None
         if first.size:
             return self._likely(first, rng), ()
-        if (found := self._paths.choose(rng)) is not None:
-            return found
-        return self._best_first(rng, np.unique(edges.node[: edges.count][edges.open]), edges.best), None
+        anywhere = np.ones(edges.nodes, dtype=np.bool_)
+        return self._paths.choose(rng) or (self._best_first(rng, anywhere, edges.best), None)
 
     def _open_at(self, node: int) -> IntArray:
         own = np.array(self._edges.leaving[node], dtype=np.int64)
@@ -99,23 +96,17 @@ class Frontier:
         The first sweep goes on where it took its last step: with another state above, all below would be
         lost. Later ones begin at the root again.
         """
-        few = len(self._edges.leaving[0]) <= _FEW
+        few, (steps, gains) = len(self._edges.leaving[0]) <= _FEW, self._brought
         if not self._ends and not (few and self._may_end(self._sweeping)):
             return self._grown(rng)
+        # All gains, as if by all steps, count for both, so that neither ends.
+        rates = (gains + gains.sum() + 1e-300) / (steps + steps.sum() + 1e-300)
+        ahead = steps[0] * rates[1] <= steps[1] * rates[0]
         edge = self._swept([self._sweeping], 1)
-        for width in _WIDTHS[:1] if few or not self._sweeps_are_due() else _WIDTHS:
+        for width in _WIDTHS[:1] if few or not ahead else _WIDTHS:
             if edge < 0:
                 edge = self._swept([0], width)
         return edge
-
-    def _sweeps_are_due(self) -> bool:
-        """Whether sweeps had less than their share: in proportion to gains per step.
-
-        All gains together, as if they came from as many more steps, count for both, so that neither ends.
-        """
-        steps, gains = self._brought
-        rates = (gains + gains.sum() + _TINY) / (steps + steps.sum() + _TINY)
-        return bool(steps[0] * rates.sum() <= steps.sum() * rates[0])
 
     def _swept(self, level: list[int], width: int) -> int:
         """A step that may lead to one of the best states at its depth, on the way down by these, or −1."""
@@ -142,16 +133,19 @@ class Frontier:
         if branch.tries - branch.improved > (_LATER if later else _FIRST) + _MORE * branch.improved:
             return -1
         own = np.array(self._branch_of) == len(self._branches) - 1
-        own &= np.bincount(edges.node[: edges.count][edges.open], minlength=edges.nodes) > 0
         best = own & (edges.standings() >= branch.best)
-        begins = np.flatnonzero(best if later and best.any() else own)
-        return self._best_first(rng, begins, branch.best) if begins.size else -1
+        edge = self._best_first(rng, best, branch.best) if later else -1
+        return edge if edge >= 0 else self._best_first(rng, own, branch.best)
 
-    def _best_first(self, rng: np.random.Generator, begins: IntArray, goal: float) -> int:
+    def _best_first(self, rng: np.random.Generator, begins: BoolArray, goal: float) -> int:
         """The step from some states with the largest expected improvement per cost; the deepest of equals."""
         edges, standing = self._edges, self._edges.standings()
-        begins = begins[np.argsort(-standing[begins], kind="stable")[:_BEGINS]]
-        openly = np.concatenate([self._open_at(node) for node in begins.tolist()])
+        openly = np.flatnonzero(edges.open & begins[edges.node[: edges.count]])
+        nodes = np.unique(edges.node[openly])
+        nodes = nodes[np.argsort(-standing[nodes], kind="stable")[:_BEGINS]]
+        openly = openly[np.isin(edges.node[openly], nodes)]
+        if not openly.size:
+            return -1
         rated = self._model.improvements(openly, goal)
         best = openly[rated == rated.max()]
         depth = edges.depth[edges.node[best]]
