@@ -18,11 +18,12 @@ _FEW = 12
 # Number of steps below the best state after which a path is taken to have no end.
 _DEEPEST = 25
 # Smallest expected improvement on the best state at its depth for which a step of a sweep is tried, over the
-# usual size of effects.
-_LEAST = 0.005
+# usual size of effects: logarithms where paths may stop, and gains, which are not, elsewhere.
+_LEAST, _LEAST_GAIN = 0.02, 0.005
 # Number of the best states with open steps whose steps are rated where paths do not end.
 _BEGINS = 20
-# Numbers of states at each depth from which sweeps go on; with few actions, only the first of them.
+# Numbers of states at each depth from which sweeps go on; with few actions, only the first of them. Paths
+# have their turn after the second: what a sweep gains shows at its end only.
 _WIDTHS = (1, 2, 4, 8, 16, 32)
 # Number of steps without an improvement after which a path without an end is given up: the first path, later
 # ones, and for each step until the last improvement.
@@ -103,7 +104,7 @@ class Frontier:
         rates = (gains + gains.sum() + 1e-300) / (steps + steps.sum() + 1e-300)
         ahead = steps[0] * rates[1] <= steps[1] * rates[0]
         edge = self._swept([self._sweeping], 1)
-        for width in _WIDTHS[:1] if few or not ahead else _WIDTHS:
+        for width in _WIDTHS[:1] if few else _WIDTHS if ahead else _WIDTHS[:2]:
             if edge < 0:
                 edge = self._swept([0], width)
         return edge
@@ -111,7 +112,7 @@ class Frontier:
     def _swept(self, level: list[int], width: int) -> int:
         """A step that may lead to one of the best states at its depth, on the way down by these, or −1."""
         edges, standing = self._edges, self._edges.standings()
-        least = self._model.size * _LEAST
+        least = self._model.size * (_LEAST if math.isfinite(edges.stop[0]) else _LEAST_GAIN)
         while level and least > 0.0 and self._may_end(level[0]):  # else siblings look the same
             own = np.array([edge for node in level for edge in edges.leaving[node]], dtype=np.int64)
             states = np.unique(edges.child[own[edges.became[own] >= KNOWN]])
