@@ -13,13 +13,13 @@ from dagsearch.costly.edges import BACK, FAILED, KNOWN, NEW, UNTAKEN, Edges
 from dagsearch.costly.model import StepModel
 from dagsearch.costly.paths import Paths
 
-# Number of actions at the root up to which paths are taken to end before one has: to sweep is cheap then.
+# Number of actions at the root up to which paths are taken to end before one has.
 _FEW = 12
 # Number of steps below the best state after which a path is taken to have no end.
 _DEEPEST = 25
 # Smallest expected improvement on the best state at its depth for which a step of a sweep is tried, over the
-# usual size of effects: logarithms where paths may stop, and gains, which are not, elsewhere.
-_LEAST, _LEAST_GAIN = 0.02, 0.005
+# usual size of effects: logarithms where paths may stop, with few actions and with more, and gains elsewhere.
+_LEAST_OF_FEW, _LEAST, _LEAST_GAIN = 0.05, 0.02, 0.005
 # Number of the best states with open steps whose steps are rated where paths do not end.
 _BEGINS = 20
 # Numbers of states at each depth from which sweeps go on; with few actions, only the first of them. Paths
@@ -73,12 +73,16 @@ class Frontier:
             if edge < 0 and (openly := self._open_at(-1 - edge)).size:
                 return self._likely(openly, rng), ()
         first = self._open_at(0) if edges.best == -math.inf else np.zeros(0, dtype=np.int64)
-        if (not first.size or len(edges.leaving[0]) <= _FEW) and (edge := self._sweep(rng)) >= 0:
+        if (not first.size or self._has_few()) and (edge := self._sweep(rng)) >= 0:
             return edge, None
         if first.size:
             return self._likely(first, rng), ()
         anywhere = np.ones(edges.nodes, dtype=np.bool_)
         return self._paths.choose(rng) or (self._best_first(rng, anywhere, edges.best), None)
+
+    def _has_few(self) -> bool:
+        """Whether there are few actions at the root, so that a sweep is cheap."""
+        return len(self._edges.leaving[0]) <= _FEW
 
     def _open_at(self, node: int) -> IntArray:
         own = np.array(self._edges.leaving[node], dtype=np.int64)
@@ -97,7 +101,7 @@ class Frontier:
         The first sweep goes on where it took its last step: with another state above, all below would be
         lost. Later ones begin at the root again.
         """
-        few, (steps, gains) = len(self._edges.leaving[0]) <= _FEW, self._brought
+        few, (steps, gains) = self._has_few(), self._brought
         if not self._ends and not (few and self._may_end(self._sweeping)):
             return self._grown(rng)
         # All gains, as if by all steps, count for both, so that neither ends.
@@ -112,7 +116,8 @@ class Frontier:
     def _swept(self, level: list[int], width: int) -> int:
         """A step that may lead to one of the best states at its depth, on the way down by these, or −1."""
         edges, standing = self._edges, self._edges.standings()
-        least = self._model.size * (_LEAST if math.isfinite(edges.stop[0]) else _LEAST_GAIN)
+        least = _LEAST_OF_FEW if self._has_few() else _LEAST
+        least = self._model.size * (least if math.isfinite(edges.stop[0]) else _LEAST_GAIN)
         while level and least > 0.0 and self._may_end(level[0]):  # else siblings look the same
             own = np.array([edge for node in level for edge in edges.leaving[node]], dtype=np.int64)
             states = np.unique(edges.child[own[edges.became[own] >= KNOWN]])
