@@ -120,11 +120,11 @@ class StepModel:
         inflation = max(math.sqrt(self._errors[0] / self._errors[1]), 1.0)
         return expected_improvement(mean - self._scaled(at, missing), inflation * np.sqrt(variance))
 
-    def improvements(self, at: IntArray) -> FloatArray:
-        """Logarithm of the expected improvement per cost of some edges on the best path."""
+    def improvements(self, at: IntArray, goal: float) -> FloatArray:
+        """Logarithm of the expected improvement per cost of some edges on what a path earns."""
         edges, node, kind = self._edges, self._edges.node[at], self._edges.kind
         mean, variance = self.believed(at)
-        deviation, missing = np.sqrt(variance), np.maximum(edges.best - edges.standings()[node], 0.0)
+        deviation, missing = np.sqrt(variance), np.maximum(goal - edges.standings()[node], 0.0)
         improvement = expected_improvement(mean - missing, deviation)
         if (can_stop := np.isfinite(edges.stop[node])).any():
             scaled = self._scaled_improvement(mean, deviation, missing)

@@ -35,20 +35,20 @@ class Paths:
         self._edges = edges
         self._found: dict[tuple[int, ...], tuple[float, list[int]]] = {}
         """Value and edges of every path, by the numbers of its actions."""
-        self._growing: tuple[int, ...] = ()
+        self._growing: dict[int, tuple[int, ...]] = {}
 
-    def add(self, node: int, grows: bool = False) -> None:
+    def add(self, node: int, branch: int | None = None) -> None:
         """A path has come to its end at a node; its value is the best that stopping on it earns.
 
-        The best path may also be one that ``grows``: it takes the place of what it was before.
+        The best path of a branch takes the place of what it was before.
         """
         edges = self._edges
         path = edges.path_to(node)
         nodes, actions = edges.child[path], tuple([edges.number(edge) for edge in path])
         value = float((edges.reach[nodes] + edges.stop[nodes]).max(initial=-math.inf))
-        if grows:
-            self._found.pop(self._growing, None)
-            self._growing = actions
+        if branch is not None:
+            self._found.pop(self._growing.get(branch, ()), None)
+            self._growing[branch] = actions
         if math.isfinite(value):
             self._found[actions] = value, path
 
