@@ -15,9 +15,7 @@ from dagsearch.errors import EvaluationError
 from dagsearch.run.pools import PoolError, ProcessDied, Processes, evaluate
 from support.problems import (
     Dying,
-    Forking,
     GatedAndPoisoned,
-    Interrupting,
     Poisoned,
     Raising,
     SlowToLoad,
@@ -134,13 +132,21 @@ def test_a_reward_that_cannot_be_pickled_is_a_failure_of_its_leaf():
 
 
 def test_only_the_worker_answers_not_a_process_that_it_has_forked():
-    history = search_of(Forking()).run(20, n_jobs=1).history
-    assert [one.reward for one in history] == [value(one.leaf) for one in history]
+    def forking(chosen):
+        if os.fork() == 0 and 5 in chosen:
+            raise OSError("the child has failed")
+        return float(sum(chosen))
+
+    history = ds.search(ds.problems.Subsets(9, 3, forking), 20, seed=0, n_jobs=1).history
+    assert [one.reward for one in history] == [sum(one.leaf) for one in history]
 
 
 def test_what_is_no_exception_is_a_failure_of_its_leaf_too():
+    def interrupting(chosen):
+        raise KeyboardInterrupt("no key was pressed")
+
     with pytest.raises(EvaluationError, match="KeyboardInterrupt: no key was pressed"):
-        search_of(Interrupting()).run(5, n_jobs=1)
+        ds.search(ds.problems.Subsets(9, 3, interrupting), 5, n_jobs=1)
 
 
 def test_exceptions_come_back_with_their_traceback():

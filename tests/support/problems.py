@@ -181,22 +181,6 @@ class Raising(Sum):
         raise TwoArguments(1, 2)
 
 
-class Forking(Sum):
-    """Forks, and parent and child go on; the child of a leaf with 15 raises."""
-
-    def reward(self, leaf):
-        if os.fork() == 0 and 15 in leaf:
-            raise OSError("the child has failed")
-        return value(leaf)
-
-
-class Interrupting(Sum):
-    """Raises what is no ``Exception``."""
-
-    def reward(self, leaf):
-        raise KeyboardInterrupt("no key was pressed")
-
-
 class Yielding(Sum):
     """Its reward is a generator, because of a ``yield`` too many."""
 

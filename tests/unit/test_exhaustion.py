@@ -60,20 +60,11 @@ class Chain:
         return float(leaf)
 
 
-class Nothing:
+class OnlyRoot(Chain):
     """The root is the only leaf."""
-
-    def root(self):
-        return "root"
 
     def actions(self, state):
         return []
-
-    def step(self, state, action):
-        raise AssertionError
-
-    def reward(self, leaf):
-        return 1.0
 
 
 class Solitaire(Plain):
@@ -117,7 +108,7 @@ SMALL = {
     "plain, all": lambda: Plain(9, 9),
     "one player": lambda: Solitaire(7, 6),
     "chain": lambda: Chain(),
-    "only the root": lambda: Nothing(),
+    "only the root": lambda: OnlyRoot(),
 }
 
 
