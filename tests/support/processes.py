@@ -56,12 +56,3 @@ def alive(process: int) -> bool:
     except (FileNotFoundError, ProcessLookupError):
         return False
     return state != "Z"
-
-
-def read_until(words: bytes, process: "subprocess.Popen[bytes]") -> None:
-    """Read what a program writes to its standard error until some words appear."""
-    shown = b""
-    while words not in shown:
-        chunk = os.read(process.stderr.fileno(), 65536)
-        assert chunk, f"the program ended by itself: {shown.decode()}"
-        shown += chunk
