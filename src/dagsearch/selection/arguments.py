@@ -95,11 +95,11 @@ def subset_problem(
     fixed: Any,
     forbidden: Any,
     groups: Any,
-    relevance: FloatArray | None = None,
-) -> ColumnSubsets:
-    """The problem of choosing a subset; may warn.
+    relevance: FloatArray | None,
+) -> tuple[ColumnSubsets, ColumnSubsets]:
+    """The problems of choosing a subset of all candidates, and of those to search; may warn.
 
-    With more than 1,000 candidates, only the most relevant ones can be chosen.
+    With more than 1,000 candidates, only the most relevant ones are searched.
     """
     listed = [_listed("groups", group, "groups") for group in _listed("groups", groups, "groups")]
     grouped = [set(features.columns("groups", group)) for group in listed]
@@ -120,11 +120,13 @@ def subset_problem(
     if not choices:
         raise ValueError("forbidden: no feature is left to choose; forbid fewer")
     least, most = _size_range(n_features_to_select, len(choices), len(held))
-    free, allowed = choices - held, sum(map(len, choices))
-    if relevance is not None and len(choices) > max(MOST_CANDIDATES, most):
-        order = sorted(free, key=lambda one: (-max(relevance[column] for column in one), one))
-        free = set(order[: max(MOST_CANDIDATES, most) - len(held)])
-    return ColumnSubsets(features.count, least, most, sorted(free), sorted(held), allowed)
+    free, allowed = sorted(choices - held), sum(map(len, choices))
+    every = ColumnSubsets(features.count, least, most, free, sorted(held), allowed)
+    if relevance is None or len(choices) <= max(MOST_CANDIDATES, most):
+        return every, every
+    free.sort(key=lambda one: -max(relevance[column] for column in one))
+    searched = sorted(free[: max(MOST_CANDIDATES, most) - len(held)])
+    return every, ColumnSubsets(features.count, least, most, searched, sorted(held), allowed)
 
 
 def _size_range(wanted: Any, choices: int, held: int) -> tuple[int, int]:
@@ -287,12 +289,13 @@ def plan_of(selector: Any, data: Any, target: Any, params: Mapping[str, Any]) ->
         return ranked(_safe_indexing(data, some), aim, is_classifier(estimator))
 
     def suggest(some: IntArray) -> Sequence[tuple[int, ...]] | None:
+        # From all candidates: the rows of a fold must have no part in choosing the ones to search.
         found = ranked_by(some)
-        return None if found is None else [problem.columns_of(leaf) for leaf in suggestions(found, problem)]
+        return None if found is None else [every.columns_of(leaf) for leaf in suggestions(found, every)]
 
     relevance = ranked_by(np.arange(rows))
     limits = selector.n_features_to_select, selector.fixed, selector.forbidden, selector.groups
-    problem = subset_problem(features, *limits, relevance)
+    every, problem = subset_problem(features, *limits, relevance)
     columns = sorted(problem.fixed), list(problem.choices.values())
     depends_on = (target, fitting, columns), splits, clone(estimator, safe=False), selector.scoring
     return Plan(

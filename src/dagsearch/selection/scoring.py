@@ -113,15 +113,28 @@ class SubsetScorer:
         return float(found["test_scores"])
 
     def baseline(self) -> float | None:
-        """Mean score of predictions that use no feature; ``None`` if it is unknown."""
-        found = list[float | None]()
-        weights = weights_of(self._fit_params)
-        for train, test in self.splits if self._target is not None else ():
+        """Mean score of predictions that use no feature; ``None`` if it is unknown.
+
+        If classes are balanced, the largest class of the training rows is the smallest of the test rows, and
+        its score is below chance. So the same prediction on all folds counts if its score is higher.
+        """
+        if self._target is None:
+            return None
+        found = [self._constant_score([train for train, _ in self.splits])]
+        if is_classifier(self._estimator):
+            found.append(self._constant_score([np.arange(self.rows)] * self.folds))
+        return max((one for one in found if one is not None), default=None)
+
+    def _constant_score(self, seen: Sequence[IntArray]) -> float | None:
+        """Mean score on the folds of the best constant for the rows ``seen`` by each."""
+        found, weights = list[float](), weights_of(self._fit_params)
+        for train, (_, test) in zip(seen, self.splits, strict=True):
             of_train, of_test = (_safe_indexing(self._target, rows) for rows in (train, test))
             judging = _check_method_params(self._data, params=self._score_params, indices=test)
             heavy = None if weights is None else _safe_indexing(weights, train)
-            found.append(baseline_score(self._estimator, self._scorer, of_train, of_test, heavy, **judging))
-        return float(np.mean(found)) if found and None not in found else None  # type: ignore[arg-type]
+            score = baseline_score(self._estimator, self._scorer, of_train, of_test, heavy, **judging)
+            found.append(np.nan if score is None else score)
+        return float(np.mean(found)) if np.isfinite(found).all() else None
 
 
 def weights_of(fit_params: Mapping[str, Any]) -> Any:
@@ -234,7 +247,7 @@ def least_deviation(score: float, rows: float, bounds: tuple[float, float]) -> f
     """
     low, high = bounds
     if np.isfinite(low) and np.isfinite(high):
-        share = ((score - low) / (high - low) * rows + 0.5) / (rows + 1.0)
+        share = ((min(max(score, low), high) - low) / (high - low) * rows + 0.5) / (rows + 1.0)
         return (high - low) * float(np.sqrt(share * (1.0 - share) / rows))
     return (1.0 - score + 1.0 / rows) * float(np.sqrt(2.0 / rows)) if high == 1.0 else 0.0
 

@@ -88,8 +88,8 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         Central 90 % interval of the score on new rows, within the bounds of the score.
     optimism_ : float or None
         Optimism of ``best_score_``: it is the best of many, and the ranking that suggested subsets has seen
-        all rows. Estimating it takes at most 40 fits in addition to ``budget``. ``None`` with fewer than
-        three folds or without a target.
+        all rows. Estimating it takes at most as many fits as one subset. ``None`` with fewer than three
+        folds or without a target.
     baseline_score_ : float or None
         Cross-validated score of predictions that use no feature; ``None`` if the score does not allow it.
     importances_ : ndarray of shape (n_features,)
@@ -202,8 +202,8 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
                     return list(parallel(delayed(undivided)(plan.score, subset) for subset in subsets))
 
                 run.select(score, plan.first, plan.budget, bool(self.verbose))
-            run.repeat_ranking(plan.score, plan.suggest, len(plan.first), self.n_jobs)
             if run.successes():
+                run.repeat_ranking(plan.score, plan.suggest, len(plan.first), self.n_jobs)
                 run.leave_out(plan.score, one_left_out(run), self.n_jobs)
         except BaseException:  # Ctrl-C
             run.stopped = "interrupted"
