@@ -221,6 +221,8 @@ def assert_weights_are_of_their_rows(fits):
 
 
 def test_weights_reach_the_estimator_row_by_row(recorder):
+    with pytest.raises(ValueError, match=r"sample_weight must have one entry per row \(60\), got \(3,\)"):
+        selector(recorder).fit(X, Y, sample_weight=WEIGHTS[:3])
     selector(recorder).fit(X, Y, sample_weight=WEIGHTS.tolist())
     assert_weights_are_of_their_rows(recorder.fits)
 
@@ -518,7 +520,7 @@ def test_nothing_but_failures_is_an_error_with_the_cause():
     [
         (LogisticRegression(), 60, np.zeros(60), "only one class"),
         (Ridge(), 60, np.full(60, np.nan), "Input y contains NaN"),
-        (Ridge(), 2, Y, "n_splits=3"),
+        (Ridge(), 2, Y, r"cv: .*n_splits=3.*; use fewer folds, or more rows"),
         (LogisticRegression(), 60, np.arange(60), "n_splits=3"),
         (Ridge(), 60, None, "requires y"),
         (Ridge(), 60, Y[:5], "inconsistent numbers of samples"),

@@ -247,6 +247,18 @@ def weight_params(estimator: Any, scorer: Any, weights: Any) -> tuple[dict[str, 
     return {f"{prefix}sample_weight": weights}, {"sample_weight": weights} if accepts else {}
 
 
+def folds_of(splitter: Any, *data: Any, **params: Any) -> list[tuple[IntArray, IntArray]]:
+    """The row numbers of every fold; raises with advice if there are none, or too few rows for them."""
+    try:
+        splits = list(splitter.split(*data, **params))
+    except ValueError as error:
+        advice = "; use fewer folds, or more rows" if "greater than" in str(error) else ""
+        raise ValueError(f"cv: {str(error).rstrip('.')}{advice}") from error
+    if not splits:
+        raise ValueError("cv gave no folds; an iterator can be used only once: give a list instead")
+    return splits
+
+
 # The plan of fit -------------------------------------------------------------------------------------
 
 
@@ -276,11 +288,12 @@ def plan_of(selector: Any, data: Any, target: Any, params: Mapping[str, Any]) ->
     scoring = checked_scorer(estimator, selector.scoring)
     routed = routed_metadata(selector, scoring, params)
     splitter = check_cv(selector.cv, target, classifier=is_classifier(estimator))
-    if not (splits := list(splitter.split(data, target, **routed.splitter.split))):
-        raise ValueError("cv gave no folds; an iterator can be used only once: give a list instead")
+    splits = folds_of(splitter, data, target, **routed.splitter.split)
     fitting, judging = routed.estimator.fit, routed.scorer.score
     features, rows = selector._features(), int(data.shape[0])
     weights = weights_of(fitting)
+    if weights is not None and np.shape(weights) != (rows,):
+        raise ValueError(f"sample_weight must have one entry per row ({rows}), got {np.shape(weights)}")
     counted = np.arange(rows) if weights is None else np.flatnonzero(np.asarray(weights) > 0.0)
 
     def ranked_by(some: IntArray) -> FloatArray | None:

@@ -118,23 +118,20 @@ class SubsetScorer:
         If classes are balanced, the largest class of the training rows is the smallest of the test rows, and
         its score is below chance. So the same prediction on all folds counts if its score is higher.
         """
-        if self._target is None:
-            return None
-        found = [self._constant_score([train for train, _ in self.splits])]
-        if is_classifier(self._estimator):
-            found.append(self._constant_score([np.arange(self.rows)] * self.folds))
-        return max((one for one in found if one is not None), default=None)
-
-    def _constant_score(self, seen: Sequence[IntArray]) -> float | None:
-        """Mean score on the folds of the best constant for the rows ``seen`` by each."""
-        found, weights = list[float](), weights_of(self._fit_params)
-        for train, (_, test) in zip(seen, self.splits, strict=True):
-            of_train, of_test = (_safe_indexing(self._target, rows) for rows in (train, test))
+        found, every = list[list[float | None]](), np.arange(self.rows)
+        weights = weights_of(self._fit_params)
+        for train, test in self.splits if self._target is not None else ():
+            of_test = _safe_indexing(self._target, test)
             judging = _check_method_params(self._data, params=self._score_params, indices=test)
-            heavy = None if weights is None else _safe_indexing(weights, train)
-            score = baseline_score(self._estimator, self._scorer, of_train, of_test, heavy, **judging)
-            found.append(np.nan if score is None else score)
-        return float(np.mean(found)) if np.isfinite(found).all() else None
+            found.append([])
+            for seen in (train, every) if is_classifier(self._estimator) else (train,):
+                of_seen = _safe_indexing(self._target, seen)
+                heavy = None if weights is None else _safe_indexing(weights, seen)
+                found[-1].append(
+                    baseline_score(self._estimator, self._scorer, of_seen, of_test, heavy, **judging)
+                )
+        means = np.mean(np.array(found, dtype=np.float64), axis=0) if found else np.empty(0)
+        return max((float(mean) for mean in means if np.isfinite(mean)), default=None)
 
 
 def weights_of(fit_params: Mapping[str, Any]) -> Any:

@@ -28,7 +28,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from dagsearch._internal.hints import did_you_mean
 from dagsearch.cli.common import imported, printable
-from dagsearch.selection.arguments import MOST_CANDIDATES, check_scorer_name, weight_params
+from dagsearch.selection.arguments import MOST_CANDIDATES, check_scorer_name, folds_of, weight_params
 from dagsearch.selection.rankings import ranked
 from dagsearch.selection.report import Comparison, Holdout, SelectionReport
 from dagsearch.selection.scoring import Scored, SubsetScorer, baseline_score, heldout_interval, quiet
@@ -145,7 +145,7 @@ def task_for(options: argparse.Namespace) -> Task:
     scoring = scoring_for(options.scoring, table, estimator, notes)
     kept, holdout = hold_out(table, options.holdout, in_time, seed)
     cv = splitter_for(options.cv, kept, in_time, seed)
-    splits = list(cv.split(kept.features, kept.target, kept.groups))
+    splits = folds_of(cv, kept.features, kept.target, groups=kept.groups)
     scorer = check_scoring(estimator, scoring=scoring)
     return Task(kept, holdout, estimator, scoring, scorer, cv, splits, notes)
 
