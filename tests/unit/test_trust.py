@@ -336,7 +336,9 @@ def test_accuracy_does_not_say_that_nothing_predicts_a_rare_class():
     fitted = DAGSearchSelector(LogisticRegression(), n_features_to_select=2, budget=6)
     for scoring, signal in ((None, None), ("balanced_accuracy", None), ("roc_auc", True)):
         fitted.set_params(scoring=scoring).fit(data, rare)
-        assert fitted.report().to_dict()["result"]["signal"] is signal
+        content = fitted.report().to_dict()
+        assert content["result"]["signal"] is signal
+        assert ("shows no advantage over no features" in content["headline"]) == (signal is None)
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])

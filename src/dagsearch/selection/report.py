@@ -301,9 +301,10 @@ def headline(content: Mapping[str, Any]) -> str:
             f"Suspected leak: {names} alone predicts the target almost perfectly; forbid it if it is known "
             "only after the target. "
         )
-    if result["signal"] is False:
+    if result["signal"] is False or (result["signal"] is None and result["baseline"] is not None):
         rows = data["rows"] + (data["holdout_rows"] or 0)
-        return f"{first}In {rows} rows, {NOTHING}: {metric} {score} with {count} {where}{others}."
+        verdict = NOTHING if result["signal"] is False else f"{metric} shows no advantage over no features"
+        return f"{first}In {rows} rows, {verdict}: {metric} {score} with {count} {where}{others}."
     if interval is not None:
         score += f" ({number(interval[0], 3)} to {number(interval[1], 3)})"
     verb = "predicting " + repr(settings["target"]) if settings.get("target") else "the estimator"

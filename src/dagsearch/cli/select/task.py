@@ -144,6 +144,9 @@ def task_for(options: argparse.Namespace) -> Task:
     notes = list(table.notes)
     scoring = scoring_for(options.scoring, table, estimator, notes)
     kept, holdout = hold_out(table, options.holdout, in_time, seed)
+    if table.classes and holdout is not None and holdout.target.nunique() == 1:
+        only = table.classes[int(holdout.target.iloc[0])]
+        notes.append(f"all hold-out rows are {only!r}: their score says nothing about other classes")
     cv = splitter_for(options.cv, kept, in_time, seed)
     splits = folds_of(cv, kept.features, kept.target, groups=kept.groups)
     scorer = check_scoring(estimator, scoring=scoring)
