@@ -5,7 +5,7 @@ The best of many cross-validated scores is too high for new data, for two reason
 - the search looks for high scores. So the choice is repeated for each fold: the subset that is best on the
   other folds is scored on this fold.
 - the ranking that suggests the first subsets has seen all rows. It is repeated without the rows of each fold,
-  from all candidates, and its suggestion most like the chosen subset is scored on these rows.
+  from all candidates, and its suggestion of about the chosen size is scored on these rows.
 
 The expected score is the best one minus both differences.
 """
@@ -66,23 +66,19 @@ class Repeated(NamedTuple):
 
 
 def optimism_of_ranking(
-    score: SubsetScorer,
-    suggest: Suggest,
-    scored: Mapping[Columns, FloatArray],
-    chosen: Columns,
-    n_jobs: int | None,
+    score: SubsetScorer, suggest: Suggest, scored: Mapping[Columns, FloatArray], size: int, n_jobs: int | None
 ) -> Repeated | None:
     """The optimism of the score of a ranking's suggestion, because the ranking has seen all rows.
 
-    Twenty columns chosen by a ranking are much more optimistic than one. So it is the suggestion most like
-    the ``chosen`` subset. ``scored`` are scores on all folds by subset. ``None`` with fewer than three folds,
-    without a target to rank by, or if nothing could be scored.
+    Twenty columns are much more optimistic than one, so it is the suggestion with a number of columns nearest
+    to the ``size`` of the chosen subset. ``scored`` are scores on all folds by subset. ``None`` with fewer
+    than three folds, without a target to rank by, or if nothing could be scored.
     """
     suggested = suggest(np.arange(score.rows)) or ()
-    alike = [len({*one} & {*chosen}) / len({*one, *chosen}) if one in scored else -1.0 for one in suggested]
-    if max(alike, default=-1.0) < 0.0 or score.folds < 3:
+    known = [place for place, one in enumerate(suggested) if one in scored]
+    if not known or score.folds < 3:
         return None
-    place = int(np.argmax(alike))
+    place = min(known, key=lambda one: abs(np.log(len(suggested[one]) / size)))
     before = suggested[place]
 
     def lost(number: int) -> tuple[float, bool]:
@@ -93,9 +89,10 @@ def optimism_of_ranking(
 
     folds = range(score.folds)
     losses, fits = np.array(Parallel(n_jobs=n_jobs)(delayed(undivided)(lost, one) for one in folds)).T
-    if not (known := losses[np.isfinite(losses)]).size:
+    finite = np.isfinite(losses)
+    if not finite.any():
         return None
-    return Repeated(np.where(np.isfinite(losses), losses, known.mean()).tolist(), int(fits.sum()))
+    return Repeated(np.where(finite, losses, losses[finite].mean()).tolist(), int(fits.sum()))
 
 
 def score_deviation(scores: FloatArray, others: FloatArray, rows: int, bounds: tuple[float, float]) -> float:

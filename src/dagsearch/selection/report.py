@@ -270,13 +270,13 @@ def _signal(content: Mapping[str, Any]) -> bool | None:
     )
     task, scoring = (content["settings"].get(name) for name in ("task", "scoring"))
     by_accuracy = task == "classification" and scoring in (None, "accuracy")  # a classifier's own score
-    if scoring == "balanced_accuracy" or (by_accuracy and (result["baseline"] or 0.0) > _MAJORITY):
+    if scoring == "balanced_accuracy" or (by_accuracy and (result["baseline"] or 0.0) > MAJORITY):
         return better or None  # a model that always predicts the largest class may still have learnt more
     return better
 
 
-# Accuracy without any feature from which on accuracy cannot tell that nothing predicts the target.
-_MAJORITY = 0.8
+MAJORITY = 0.8
+"""Share of the most frequent class above which accuracy cannot tell that nothing predicts the target."""
 # Names of comparisons.
 _NONE, _ALL, _RANKED = "no features", "all features", "by univariate score"
 

@@ -53,8 +53,9 @@ class SelectionRun(BatchRun[Scored]):
         """The result of repeating the ranking inside the folds, if any."""
         self.without: dict[Columns, float] = {}
         """Scores of subsets that lack one feature of the chosen one, where the search has none."""
-        self._repeated: dict[tuple[int, Columns], Repeated] = {}
-        """The same of earlier calls, by the number of first subsets and the chosen one."""
+        self._repeated: dict[
+            tuple[int, int], Repeated
+        ] = {}  # that of earlier calls, by first subsets and size
         self._score: Callable[[Sequence[Sequence[int]]], list[Scored]] | None = None
         self._began_here = True  # whether the stored run begins in this process
         if isinstance(log := search.log, RunLog):
@@ -76,8 +77,8 @@ class SelectionRun(BatchRun[Scored]):
                 "new run"
             )
         if "ranking" in event.note:
-            first, columns, *found = event.note["ranking"]
-            self._repeated[first, tuple(columns)] = Repeated(*found)
+            first, size, *found = event.note["ranking"]
+            self._repeated[first, size] = Repeated(*found)
         if "without" in event.note:
             columns, score = event.note["without"]
             self.without[tuple(columns)] = float(score)  # NaN is text in JSON
@@ -121,14 +122,13 @@ class SelectionRun(BatchRun[Scored]):
 
     def repeat_ranking(self, score: SubsetScorer, suggest: Suggest, first: int, n_jobs: int | None) -> None:
         """Repeat the ranking inside the folds, unless the stored run has the result."""
-        scored = self.successes()
-        chosen = best_of(scored).columns
-        self.repeated = self._repeated.get((first, chosen))
+        scored = {one.columns: one.scores for one in self.successes()}
+        size = len(best_of(self.successes()).columns)
+        self.repeated = self._repeated.get((first, size))
         if self.repeated is None:
-            scores = {one.columns: one.scores for one in scored}
-            self.repeated = optimism_of_ranking(score, suggest, scores, chosen, n_jobs)
+            self.repeated = optimism_of_ranking(score, suggest, scored, size, n_jobs)
             if self.repeated is not None:
-                self.search.note({"ranking": [first, chosen, *self.repeated]})
+                self.search.note({"ranking": [first, size, *self.repeated]})
 
     def leave_out(self, score: SubsetScorer, subsets: Iterable[Columns], n_jobs: int | None) -> None:
         """Score subsets that lack one feature of the chosen one, unless the run has their scores."""

@@ -115,23 +115,17 @@ class SubsetScorer:
     def baseline(self) -> float | None:
         """Mean score of predictions that use no feature; ``None`` if it is unknown.
 
-        If classes are balanced, the largest class of the training rows is the smallest of the test rows, and
-        its score is below chance. So the same prediction on all folds counts if its score is higher.
+        Classes are predicted as in all rows: if they are balanced, the largest class of the training rows is
+        the smallest of the test rows, and the score would be below chance.
         """
-        found, every = list[list[float | None]](), np.arange(self.rows)
-        weights = weights_of(self._fit_params)
+        found, weights, every = list[float | None](), weights_of(self._fit_params), np.arange(self.rows)
         for train, test in self.splits if self._target is not None else ():
-            of_test = _safe_indexing(self._target, test)
+            seen = every if is_classifier(self._estimator) else train
+            of_seen, of_test = (_safe_indexing(self._target, rows) for rows in (seen, test))
             judging = _check_method_params(self._data, params=self._score_params, indices=test)
-            found.append([])
-            for seen in (train, every) if is_classifier(self._estimator) else (train,):
-                of_seen = _safe_indexing(self._target, seen)
-                heavy = None if weights is None else _safe_indexing(weights, seen)
-                found[-1].append(
-                    baseline_score(self._estimator, self._scorer, of_seen, of_test, heavy, **judging)
-                )
-        means = np.mean(np.array(found, dtype=np.float64), axis=0) if found else np.empty(0)
-        return max((float(mean) for mean in means if np.isfinite(mean)), default=None)
+            heavy = None if weights is None else _safe_indexing(weights, seen)
+            found.append(baseline_score(self._estimator, self._scorer, of_seen, of_test, heavy, **judging))
+        return float(np.mean(found)) if found and None not in found else None  # type: ignore[arg-type]
 
 
 def weights_of(fit_params: Mapping[str, Any]) -> Any:

@@ -30,15 +30,12 @@ from dagsearch._internal.hints import did_you_mean
 from dagsearch.cli.common import imported, printable
 from dagsearch.selection.arguments import MOST_CANDIDATES, check_scorer_name, folds_of, weight_params
 from dagsearch.selection.rankings import ranked
-from dagsearch.selection.report import Comparison, Holdout, SelectionReport
+from dagsearch.selection.report import MAJORITY, Comparison, Holdout, SelectionReport
 from dagsearch.selection.scoring import Scored, SubsetScorer, baseline_score, heldout_interval, quiet
 from dagsearch.sklearn import DAGSearchSelector
 from dagsearch.tables import Table, TableError, load_table, prepared
 from dagsearch.tables.clean import is_prepared
 from dagsearch.tables.read import INPUT
-
-# Share of the most frequent class above which accuracy is not informative.
-_MAJORITY = 0.8
 
 
 @dataclass(frozen=True)
@@ -296,7 +293,7 @@ def scoring_for(name: str | None, table: Table, estimator: Any, notes: list[str]
     By default r2 or accuracy; if most rows belong to one class, another score and a note about it.
     """
     shares = table.target.value_counts(normalize=True)
-    rare = bool(table.classes) and float(shares.iloc[0]) > _MAJORITY
+    rare = bool(table.classes) and float(shares.iloc[0]) > MAJORITY
     if rare and name in (None, "accuracy"):
         ranks = hasattr(estimator, "predict_proba") or hasattr(estimator, "decision_function")
         better = "roc_auc" if len(table.classes) == 2 and ranks else "balanced_accuracy"
