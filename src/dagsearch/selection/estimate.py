@@ -70,9 +70,8 @@ def optimism_of_ranking(
 ) -> Repeated | None:
     """The optimism of the score of a ranking's suggestion, because the ranking has seen all rows.
 
-    Twenty columns are much more optimistic than one, so it is the suggestion with a number of columns nearest
-    to the ``size`` of the chosen subset. ``scored`` are scores on all folds by subset. ``None`` with fewer
-    than three folds, without a target to rank by, or if nothing could be scored.
+    Many columns are more optimistic than one: the suggestion nearest to the chosen ``size`` counts.
+    ``scored`` are scores on all folds by subset. ``None`` with few folds, without a target, or on failure.
     """
     suggested = suggest(np.arange(score.rows)) or ()
     known = [place for place, one in enumerate(suggested) if one in scored]

@@ -39,8 +39,6 @@ class Comparison:
     """Number of scored subsets."""
     score: float | None
     """Cross-validated score on the same folds; ``None`` if scoring failed."""
-    interval: tuple[float, float] | None = None
-    """Central 90 % interval of the score on new rows, if it is known."""
     holdout_score: float | None = None
     """Score on the hold-out rows, which no method has used for selection."""
     holdout_interval: tuple[float, float] | None = None

@@ -167,11 +167,10 @@ class SelectionRun(BatchRun[Scored]):
         failed, count = [one for one in self.scored.values() if one.failure is not None], len(self.scored)
         if not failed:
             return None
-        message = f"{len(failed)} of {count} subsets could not be scored"
-        if len(failed) == count:
-            message = f"none of the {count} subsets could be scored"
+        how_many = f"none of the {count}" if len(failed) == count else f"{len(failed)} of {count}"
+        could = "could" if len(failed) == count else "could not"
         columns = [names[column] for column in failed[0].columns]
-        return f"{message}; the first, {columns}: {failed[0].failure}"
+        return f"{how_many} subsets {could} be scored; the first, {columns}: {failed[0].failure}"
 
     def estimate(self, scored: Scored) -> dict[str, Any]:
         """The expected score of a subset on new data, as attributes of a fitted selector."""

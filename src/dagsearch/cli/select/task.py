@@ -206,7 +206,7 @@ def _compared(name: str, scored: Scored, task: Task) -> Comparison:
         return Comparison(name, len(scored.columns), 1, None)
     held = task.held_out(scored.columns)
     on_rows = (None, None) if held is None else (held.score, held.interval)
-    return Comparison(name, len(scored.columns), 1, scored.mean, None, *on_rows)
+    return Comparison(name, len(scored.columns), 1, scored.mean, *on_rows)
 
 
 def _settings(task: Task, options: argparse.Namespace) -> dict[str, Any]:
