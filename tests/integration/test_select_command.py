@@ -197,10 +197,7 @@ def test_bad_options_are_told(select, arguments, message):
     assert message in err
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [["--k", "0"], ["--k", "4-2"], ["--budget", "x"], ["--x"]],
-)
+@pytest.mark.parametrize("arguments", [["--k", "0"], ["--k", "4-2"], ["--budget", "x"], ["--x"]])
 def test_malformed_options_end_with_usage(select, arguments):
     with pytest.raises(SystemExit) as ended:
         select(*arguments)

@@ -23,13 +23,7 @@ from sklearn.datasets import load_wine
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier
 from sklearn.metrics import make_scorer, mean_absolute_error, silhouette_score
-from sklearn.model_selection import (
-    GridSearchCV,
-    GroupKFold,
-    LeaveOneOut,
-    ShuffleSplit,
-    cross_val_score,
-)
+from sklearn.model_selection import GridSearchCV, GroupKFold, LeaveOneOut, ShuffleSplit, cross_val_score
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
@@ -625,13 +619,7 @@ def test_every_score_comes_with_its_own_noise(monkeypatch):
         ({"groups": [["a", "b"], ["c", "d"]], "n_features_to_select": 2}, FRAME),
         ({"budget": 1}, FRAME),
         ({"fixed": ["a", "b", "c"]}, FRAME),
-        (
-            {
-                "scoring": silhouette,
-                "estimator": KMeans(2, n_init=1, random_state=0),
-            },
-            FRAME,
-        ),
+        ({"scoring": silhouette, "estimator": KMeans(2, n_init=1, random_state=0)}, FRAME),
     ],
 )
 def test_report_is_whole(arguments, data, tmp_path):
