@@ -182,7 +182,7 @@ def test_bad_tables_are_told(select, folder, arguments, message):
         (["--forbidden", "colours"], "forbidden: there is no feature 'colours'; did you mean 'colour'?"),
         (["--fixed", "a", "b", "c"], "n_features_to_select=2, but 3 are fixed"),
         (["--forbidden", "a", "b", "c", "d", "flag", "colour", "kind"], "forbidden: no feature is left"),
-        (["--cv", "70"], "n_splits=70"),
+        (["--cv", "70"], "n_samples=60; use fewer folds, or more rows"),
         (["--cv", "1"], "n_splits=1"),
         (["--holdout", "0.999"], "--holdout 0.999"),
         (["--holdout", "1"], "--holdout 1"),
@@ -197,10 +197,7 @@ def test_bad_options_are_told(select, arguments, message):
     assert message in err
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [["--k", "0"], ["--k", "4-2"], ["--budget", "x"], ["--x"]],
-)
+@pytest.mark.parametrize("arguments", [["--k", "0"], ["--k", "4-2"], ["--budget", "x"], ["--x"]])
 def test_malformed_options_end_with_usage(select, arguments):
     with pytest.raises(SystemExit) as ended:
         select(*arguments)
@@ -452,6 +449,9 @@ def test_a_rare_class_is_scored_by_the_order_of_the_predictions(select, folder):
     table["fraud"] = np.where(table["v1"] > 1.5, "maybe", table["fraud"])
     table.to_csv("fraud.tsv", sep="\t", index=False)
     assert task.task_for(parsed(**given)).scoring == "balanced_accuracy"
+    table.assign(fraud=np.where(table.index == 0, "yes", "no")).to_csv("fraud.tsv", sep="\t", index=False)
+    with pytest.warns(UserWarning, match="least populated class"):
+        assert "all hold-out rows are 'no'" in task.task_for(parsed(**given)).notes[-1]
 
 
 def test_a_near_leak_comes_first(select):

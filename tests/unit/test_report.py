@@ -32,7 +32,7 @@ def made(names, noise=0.5, budget=40, warnings=()):
     selector = DAGSearchSelector(
         Ridge(), n_features_to_select=(1, len(names) // 2), budget=budget, cv=3, random_state=0
     )
-    comparisons = [Comparison("all features", len(names), 1, 0.5, (0.4, 0.6), 0.5, (0.3, 0.7))]
+    comparisons = [Comparison("all features", len(names), 1, 0.5, 0.5, (0.3, 0.7))]
     holdout = Holdout(20, 0.7, (0.6, 0.8))
     return SelectionReport.of(
         selector.fit(data, target), None, comparisons, holdout, warnings=warnings

@@ -23,13 +23,7 @@ from sklearn.datasets import load_wine
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier
 from sklearn.metrics import make_scorer, mean_absolute_error, silhouette_score
-from sklearn.model_selection import (
-    GridSearchCV,
-    GroupKFold,
-    LeaveOneOut,
-    ShuffleSplit,
-    cross_val_score,
-)
+from sklearn.model_selection import GridSearchCV, GroupKFold, LeaveOneOut, ShuffleSplit, cross_val_score
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
@@ -221,6 +215,8 @@ def assert_weights_are_of_their_rows(fits):
 
 
 def test_weights_reach_the_estimator_row_by_row(recorder):
+    with pytest.raises(ValueError, match=r"sample_weight must have one entry per row \(60\), got \(3,\)"):
+        selector(recorder).fit(X, Y, sample_weight=WEIGHTS[:3])
     selector(recorder).fit(X, Y, sample_weight=WEIGHTS.tolist())
     assert_weights_are_of_their_rows(recorder.fits)
 
@@ -518,7 +514,7 @@ def test_nothing_but_failures_is_an_error_with_the_cause():
     [
         (LogisticRegression(), 60, np.zeros(60), "only one class"),
         (Ridge(), 60, np.full(60, np.nan), "Input y contains NaN"),
-        (Ridge(), 2, Y, "n_splits=3"),
+        (Ridge(), 2, Y, r"cv: .*n_splits=3.*; use fewer folds, or more rows"),
         (LogisticRegression(), 60, np.arange(60), "n_splits=3"),
         (Ridge(), 60, None, "requires y"),
         (Ridge(), 60, Y[:5], "inconsistent numbers of samples"),
@@ -623,13 +619,7 @@ def test_every_score_comes_with_its_own_noise(monkeypatch):
         ({"groups": [["a", "b"], ["c", "d"]], "n_features_to_select": 2}, FRAME),
         ({"budget": 1}, FRAME),
         ({"fixed": ["a", "b", "c"]}, FRAME),
-        (
-            {
-                "scoring": silhouette,
-                "estimator": KMeans(2, n_init=1, random_state=0),
-            },
-            FRAME,
-        ),
+        ({"scoring": silhouette, "estimator": KMeans(2, n_init=1, random_state=0)}, FRAME),
     ],
 )
 def test_report_is_whole(arguments, data, tmp_path):

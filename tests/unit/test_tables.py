@@ -323,11 +323,7 @@ def test_infinite_numbers_are_missing_and_told(tmp_path):
 def test_doubtful_columns_are_excluded_unless_kept(loaded):
     odd = {"id": range(ROWS), "same": 1, "nothing": None}
     split = loaded(more=odd)
-    assert split.excluded == {
-        "id": "likely identifiers",
-        "same": "constant",
-        "nothing": "constant",
-    }
+    assert split.excluded == {"id": "likely identifiers", "same": "constant", "nothing": "constant"}
     assert "excluded as likely identifiers: 'id' (--keep to use)" in split.notes
     assert list(loaded(more=odd, keep=["id"]).features) == ["a", "b", "id"]
 

@@ -280,7 +280,7 @@ def test_the_best_of_many_equal_subsets_is_too_high_by_what_it_is_ahead():
 
 
 def test_the_ranking_is_repeated_without_the_rows_that_judge():
-    """What they suggest without a fold is scored on it; the same again needs no fit."""
+    """Its suggestion of about the chosen size; the same again needs no fit."""
     splits = list(KFold(40).split(X))
     score = SubsetScorer(
         Ridge(), check_scoring(Ridge(), scoring="neg_mean_squared_error"), X, Y, splits, {}, {}
@@ -289,14 +289,15 @@ def test_the_ranking_is_repeated_without_the_rows_that_judge():
 
     def suggest(rows):
         asked.append(rows)
-        return [(0, 3, 5), (0, 3, 5) if len(rows) == 80 else (1, 2)]
+        return [(7,), (0, 3, 5) if len(rows) == 80 else (1, 2)]
 
-    scored = {(0, 3, 5): score((0, 3, 5)).scores}
-    found = optimism_of_ranking(score, suggest, scored, None)
-    assert found.fits == len(asked) - 1 == 10  # not one for each of 40 folds
-    numbers = [number for rows in asked[1:] for number, (train, _) in enumerate(splits) if rows is train]
-    worse = np.mean([scored[0, 3, 5][number] - score((1, 2), [number]).scores[0] for number in numbers])
-    assert found.optimism == pytest.approx(worse / 2.0)
+    scored = {one: score(one).scores for one in [(0, 3, 5), (7,)]}
+    found = optimism_of_ranking(score, suggest, scored, 2, None)
+    assert found.fits == len(asked) - 1 == 40
+    worse = scored[0, 3, 5] - score((1, 2)).scores
+    assert_allclose(found.losses, worse)
+    assert found.optimism == pytest.approx(worse.mean())
+    assert optimism_of_ranking(score, suggest, scored, 1, None) == ([0.0] * 40, 0)
 
 
 def test_the_estimate_is_not_paid_for_twice(tmp_path):
@@ -335,7 +336,21 @@ def test_accuracy_does_not_say_that_nothing_predicts_a_rare_class():
     fitted = DAGSearchSelector(LogisticRegression(), n_features_to_select=2, budget=6)
     for scoring, signal in ((None, None), ("balanced_accuracy", None), ("roc_auc", True)):
         fitted.set_params(scoring=scoring).fit(data, rare)
-        assert fitted.report().to_dict()["result"]["signal"] is signal
+        content = fitted.report().to_dict()
+        assert content["result"]["signal"] is signal
+        assert ("shows no advantage over no features" in content["headline"]) == (signal is None)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_columns_of_noise_claim_no_signal_however_many_there_are(seed):
+    """The default number of features, in balanced classes; the truth is 0.5."""
+    rng = np.random.default_rng(seed)
+    data, target = rng.normal(size=(45, 1500)), rng.permutation(np.arange(45) % 2)
+    settings = {"n_features_to_select": "auto", "budget": 12, "cv": 5}
+    fitted = selector(LogisticRegression(), **settings).fit(data, target)
+    assert fitted.report().to_dict()["result"]["signal"] is False
+    assert fitted.score_interval_[0] < 0.5
+    assert fitted.baseline_score_ == pytest.approx(23 / 45)  # not below chance, as that of the other rows
 
 
 @pytest.mark.slow

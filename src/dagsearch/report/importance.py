@@ -62,10 +62,7 @@ class Importance(NamedTuple):
 
 @one_thread
 def importances(
-    has: BoolArray,
-    rewards: FloatArray,
-    neighbours: BoolArray | None = None,
-    folds: FloatArray | None = None,
+    has: BoolArray, rewards: FloatArray, neighbours: BoolArray | None = None, folds: FloatArray | None = None
 ) -> list[Importance]:
     """The importance of every part.
 

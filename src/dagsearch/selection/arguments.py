@@ -95,11 +95,11 @@ def subset_problem(
     fixed: Any,
     forbidden: Any,
     groups: Any,
-    relevance: FloatArray | None = None,
-) -> ColumnSubsets:
-    """The problem of choosing a subset; may warn.
+    relevance: FloatArray | None,
+) -> tuple[ColumnSubsets, ColumnSubsets]:
+    """The problems of choosing a subset of all candidates, and of those to search; may warn.
 
-    With more than 1,000 candidates, only the most relevant ones can be chosen.
+    With more than 1,000 candidates, only the most relevant ones are searched.
     """
     listed = [_listed("groups", group, "groups") for group in _listed("groups", groups, "groups")]
     grouped = [set(features.columns("groups", group)) for group in listed]
@@ -120,11 +120,13 @@ def subset_problem(
     if not choices:
         raise ValueError("forbidden: no feature is left to choose; forbid fewer")
     least, most = _size_range(n_features_to_select, len(choices), len(held))
-    free, allowed = choices - held, sum(map(len, choices))
-    if relevance is not None and len(choices) > max(MOST_CANDIDATES, most):
-        order = sorted(free, key=lambda one: (-max(relevance[column] for column in one), one))
-        free = set(order[: max(MOST_CANDIDATES, most) - len(held)])
-    return ColumnSubsets(features.count, least, most, sorted(free), sorted(held), allowed)
+    free, allowed = sorted(choices - held), sum(map(len, choices))
+    every = ColumnSubsets(features.count, least, most, free, sorted(held), allowed)
+    if relevance is None or len(choices) <= max(MOST_CANDIDATES, most):
+        return every, every
+    free.sort(key=lambda one: -max(relevance[column] for column in one))
+    searched = sorted(free[: max(MOST_CANDIDATES, most) - len(held)])
+    return every, ColumnSubsets(features.count, least, most, searched, sorted(held), allowed)
 
 
 def _size_range(wanted: Any, choices: int, held: int) -> tuple[int, int]:
@@ -245,6 +247,18 @@ def weight_params(estimator: Any, scorer: Any, weights: Any) -> tuple[dict[str, 
     return {f"{prefix}sample_weight": weights}, {"sample_weight": weights} if accepts else {}
 
 
+def folds_of(splitter: Any, *data: Any, **params: Any) -> list[tuple[IntArray, IntArray]]:
+    """The row numbers of every fold; raises with advice if there are none, or too few rows for them."""
+    try:
+        splits = list(splitter.split(*data, **params))
+    except ValueError as error:
+        advice = "; use fewer folds, or more rows" if "greater than" in str(error) else ""
+        raise ValueError(f"cv: {str(error).rstrip('.')}{advice}") from error
+    if not splits:
+        raise ValueError("cv gave no folds; an iterator can be used only once: give a list instead")
+    return splits
+
+
 # The plan of fit -------------------------------------------------------------------------------------
 
 
@@ -274,11 +288,12 @@ def plan_of(selector: Any, data: Any, target: Any, params: Mapping[str, Any]) ->
     scoring = checked_scorer(estimator, selector.scoring)
     routed = routed_metadata(selector, scoring, params)
     splitter = check_cv(selector.cv, target, classifier=is_classifier(estimator))
-    if not (splits := list(splitter.split(data, target, **routed.splitter.split))):
-        raise ValueError("cv gave no folds; an iterator can be used only once: give a list instead")
+    splits = folds_of(splitter, data, target, **routed.splitter.split)
     fitting, judging = routed.estimator.fit, routed.scorer.score
     features, rows = selector._features(), int(data.shape[0])
     weights = weights_of(fitting)
+    if weights is not None and np.shape(weights) != (rows,):
+        raise ValueError(f"sample_weight must have one entry per row ({rows}), got {np.shape(weights)}")
     counted = np.arange(rows) if weights is None else np.flatnonzero(np.asarray(weights) > 0.0)
 
     def ranked_by(some: IntArray) -> FloatArray | None:
@@ -287,12 +302,13 @@ def plan_of(selector: Any, data: Any, target: Any, params: Mapping[str, Any]) ->
         return ranked(_safe_indexing(data, some), aim, is_classifier(estimator))
 
     def suggest(some: IntArray) -> Sequence[tuple[int, ...]] | None:
+        # From all candidates: the rows of a fold must have no part in choosing the ones to search.
         found = ranked_by(some)
-        return None if found is None else [problem.columns_of(leaf) for leaf in suggestions(found, problem)]
+        return None if found is None else [every.columns_of(leaf) for leaf in suggestions(found, every)]
 
     relevance = ranked_by(np.arange(rows))
     limits = selector.n_features_to_select, selector.fixed, selector.forbidden, selector.groups
-    problem = subset_problem(features, *limits, relevance)
+    every, problem = subset_problem(features, *limits, relevance)
     columns = sorted(problem.fixed), list(problem.choices.values())
     depends_on = (target, fitting, columns), splits, clone(estimator, safe=False), selector.scoring
     return Plan(

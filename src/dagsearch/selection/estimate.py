@@ -5,7 +5,7 @@ The best of many cross-validated scores is too high for new data, for two reason
 - the search looks for high scores. So the choice is repeated for each fold: the subset that is best on the
   other folds is scored on this fold.
 - the ranking that suggests the first subsets has seen all rows. It is repeated without the rows of each fold,
-  and its suggestions are scored on these rows.
+  from all candidates, and its suggestion of about the chosen size is scored on these rows.
 
 The expected score is the best one minus both differences.
 """
@@ -22,8 +22,6 @@ from dagsearch.selection.scoring import Scored, SubsetScorer, least_deviation, u
 
 NOTHING = "nothing here predicts the target better than no features"
 """The verdict on a table without signal."""
-# Largest number of folds for which the ranking is repeated.
-_MOST_FOLDS = 10
 
 Columns: TypeAlias = tuple[int, ...]
 """Column numbers, ascending."""
@@ -56,39 +54,44 @@ def optimism_of_choice(scores: FloatArray) -> float:
 class Repeated(NamedTuple):
     """The result of repeating the ranking without the rows of a fold."""
 
-    optimism: float | None
-    """The optimism of its suggestions' scores; ``None`` if nothing could be scored."""
+    losses: Sequence[float]
+    """How much the score of its suggestion falls on each fold."""
     fits: int
     """Number of fits."""
 
+    @property
+    def optimism(self) -> float:
+        """The optimism of the suggestion's score."""
+        return max(0.0, float(np.mean(self.losses)))
+
 
 def optimism_of_ranking(
-    score: SubsetScorer, suggest: Suggest, scored: Mapping[Columns, FloatArray], n_jobs: int | None
+    score: SubsetScorer, suggest: Suggest, scored: Mapping[Columns, FloatArray], size: int, n_jobs: int | None
 ) -> Repeated | None:
-    """The optimism of the scores of a ranking's suggestions, because the ranking has seen all rows.
+    """The optimism of the score of a ranking's suggestion, because the ranking has seen all rows.
 
-    ``scored`` are scores on all folds by subset. ``None`` with fewer than three folds, or without a target to
-    rank by.
+    Many columns are more optimistic than one: the suggestion nearest to the chosen ``size`` counts.
+    ``scored`` are scores on all folds by subset. ``None`` with few folds, without a target, or on failure.
     """
-    suggested = suggest(np.arange(score.rows))
-    if suggested is None or score.folds < 3:
+    suggested = suggest(np.arange(score.rows)) or ()
+    known = [place for place, one in enumerate(suggested) if one in scored]
+    if not known or score.folds < 3:
         return None
-    numbers = np.unique(np.linspace(0, score.folds - 1, _MOST_FOLDS).astype(np.int64)).tolist()
+    place = min(known, key=lambda one: abs(np.log(len(suggested[one]) / size)))
+    before = suggested[place]
 
-    def lost(number: int) -> list[tuple[float, bool]]:
-        again, found = suggest(score.splits[number][0]) or suggested, list[tuple[float, bool]]()
-        for before, after in zip(suggested, again, strict=True):
-            if before in scored:
-                now = scored[before] if after == before else score(after, [number]).scores
-                found.append(
-                    (scored[before][number] - now[number if after == before else 0], after != before)
-                )
-        return found
+    def lost(number: int) -> tuple[float, bool]:
+        after = (suggest(score.splits[number][0]) or suggested)[place]
+        if after == before:
+            return 0.0, False
+        return float(scored[before][number] - score(after, [number]).scores[0]), True
 
-    repeated = Parallel(n_jobs=n_jobs)(delayed(undivided)(lost, number) for number in numbers)
-    differences, fits = np.array([one for found in repeated for one in found]).reshape(-1, 2).T
-    known = differences[np.isfinite(differences)]
-    return Repeated(max(0.0, float(known.mean())) if known.size else None, int(fits.sum()))
+    folds = range(score.folds)
+    losses, fits = np.array(Parallel(n_jobs=n_jobs)(delayed(undivided)(lost, one) for one in folds)).T
+    finite = np.isfinite(losses)
+    if not finite.any():
+        return None
+    return Repeated(np.where(finite, losses, losses[finite].mean()).tolist(), int(fits.sum()))
 
 
 def score_deviation(scores: FloatArray, others: FloatArray, rows: int, bounds: tuple[float, float]) -> float:
@@ -96,6 +99,7 @@ def score_deviation(scores: FloatArray, others: FloatArray, rows: int, bounds: t
 
     Few folds may agree by accident, so half of the variance between folds is the median over ``others``: the
     scores of other subsets, shape ``(n_subsets, n_folds)``. The number of test ``rows`` sets a lower limit.
+    Scores must be corrected for optimism fold by fold, because its estimate varies, too.
     """
     error = standard_error(scores)
     if len(others) and len(scores) > 1:

@@ -205,14 +205,10 @@ class GridRun(BatchRun[Folds]):
 
     def rows(self, error_score: Any) -> tuple[list[Candidate], Folds]:
         """All candidates and their fits, in the order reported."""
-        failed = {
-            key: np.nan
-            if key.endswith("time")
-            else dict.fromkeys(one, error_score)
-            if isinstance(one, dict)
-            else error_score
-            for key, one in _plain(self.fitted[0]).items()
-        }
+        failed = dict[str, Any]()
+        for key, one in _plain(self.fitted[0]).items():
+            score = dict.fromkeys(one, error_score) if isinstance(one, dict) else error_score
+            failed[key] = np.nan if key.endswith("time") else score
         fits = [fold for folds in self.scored.values() for fold in folds or [failed] * self._folds]
         return list(map(self._problem.candidate, self.scored)), fits
 

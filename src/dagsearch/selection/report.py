@@ -39,8 +39,6 @@ class Comparison:
     """Number of scored subsets."""
     score: float | None
     """Cross-validated score on the same folds; ``None`` if scoring failed."""
-    interval: tuple[float, float] | None = None
-    """Central 90 % interval of the score on new rows, if it is known."""
     holdout_score: float | None = None
     """Score on the hold-out rows, which no method has used for selection."""
     holdout_interval: tuple[float, float] | None = None
@@ -270,13 +268,13 @@ def _signal(content: Mapping[str, Any]) -> bool | None:
     )
     task, scoring = (content["settings"].get(name) for name in ("task", "scoring"))
     by_accuracy = task == "classification" and scoring in (None, "accuracy")  # a classifier's own score
-    if scoring == "balanced_accuracy" or (by_accuracy and (result["baseline"] or 0.0) > _MAJORITY):
+    if scoring == "balanced_accuracy" or (by_accuracy and (result["baseline"] or 0.0) > MAJORITY):
         return better or None  # a model that always predicts the largest class may still have learnt more
     return better
 
 
-# Accuracy without any feature from which on accuracy cannot tell that nothing predicts the target.
-_MAJORITY = 0.8
+MAJORITY = 0.8
+"""Share of the most frequent class above which accuracy cannot tell that nothing predicts the target."""
 # Names of comparisons.
 _NONE, _ALL, _RANKED = "no features", "all features", "by univariate score"
 
@@ -301,9 +299,10 @@ def headline(content: Mapping[str, Any]) -> str:
             f"Suspected leak: {names} alone predicts the target almost perfectly; forbid it if it is known "
             "only after the target. "
         )
-    if result["signal"] is False:
+    if result["signal"] is False or (result["signal"] is None and result["baseline"] is not None):
         rows = data["rows"] + (data["holdout_rows"] or 0)
-        return f"{first}In {rows} rows, {NOTHING}: {metric} {score} with {count} {where}{others}."
+        verdict = NOTHING if result["signal"] is False else f"{metric} shows no advantage over no features"
+        return f"{first}In {rows} rows, {verdict}: {metric} {score} with {count} {where}{others}."
     if interval is not None:
         score += f" ({number(interval[0], 3)} to {number(interval[1], 3)})"
     verb = "predicting " + repr(settings["target"]) if settings.get("target") else "the estimator"

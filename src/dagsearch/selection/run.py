@@ -19,6 +19,7 @@ from dagsearch.selection.estimate import (
     Columns,
     Repeated,
     Suggest,
+    best_of,
     optimism_of_choice,
     optimism_of_ranking,
     score_deviation,
@@ -52,7 +53,9 @@ class SelectionRun(BatchRun[Scored]):
         """The result of repeating the ranking inside the folds, if any."""
         self.without: dict[Columns, float] = {}
         """Scores of subsets that lack one feature of the chosen one, where the search has none."""
-        self._repeated: dict[int, Repeated] = {}  # the same of earlier calls, by the number of first subsets
+        self._repeated: dict[
+            tuple[int, int], Repeated
+        ] = {}  # that of earlier calls, by first subsets and size
         self._score: Callable[[Sequence[Sequence[int]]], list[Scored]] | None = None
         self._began_here = True  # whether the stored run begins in this process
         if isinstance(log := search.log, RunLog):
@@ -73,9 +76,9 @@ class SelectionRun(BatchRun[Scored]):
                 "estimator or scoring; it was left unchanged. Pass another file, or another name, to start a "
                 "new run"
             )
-        if "repeated" in event.note:
-            first, *found = event.note["repeated"]
-            self._repeated[first] = Repeated(*found)
+        if "ranking" in event.note:
+            first, size, *found = event.note["ranking"]
+            self._repeated[first, size] = Repeated(*found)
         if "without" in event.note:
             columns, score = event.note["without"]
             self.without[tuple(columns)] = float(score)  # NaN is text in JSON
@@ -119,12 +122,13 @@ class SelectionRun(BatchRun[Scored]):
 
     def repeat_ranking(self, score: SubsetScorer, suggest: Suggest, first: int, n_jobs: int | None) -> None:
         """Repeat the ranking inside the folds, unless the stored run has the result."""
-        self.repeated = self._repeated.get(first)
+        scored = {one.columns: one.scores for one in self.successes()}
+        size = len(best_of(self.successes()).columns)
+        self.repeated = self._repeated.get((first, size))
         if self.repeated is None:
-            scores = {one.columns: one.scores for one in self.scored.values()}
-            self.repeated = optimism_of_ranking(score, suggest, scores, n_jobs)
+            self.repeated = optimism_of_ranking(score, suggest, scored, size, n_jobs)
             if self.repeated is not None:
-                self.search.note({"repeated": [first, *self.repeated]})
+                self.search.note({"ranking": [first, size, *self.repeated]})
 
     def leave_out(self, score: SubsetScorer, subsets: Iterable[Columns], n_jobs: int | None) -> None:
         """Score subsets that lack one feature of the chosen one, unless the run has their scores."""
@@ -163,19 +167,20 @@ class SelectionRun(BatchRun[Scored]):
         failed, count = [one for one in self.scored.values() if one.failure is not None], len(self.scored)
         if not failed:
             return None
-        message = f"{len(failed)} of {count} subsets could not be scored"
-        if len(failed) == count:
-            message = f"none of the {count} subsets could be scored"
+        how_many = f"none of the {count}" if len(failed) == count else f"{len(failed)} of {count}"
+        could = "could" if len(failed) == count else "could not"
         columns = [names[column] for column in failed[0].columns]
-        return f"{message}; the first, {columns}: {failed[0].failure}"
+        return f"{how_many} subsets {could} be scored; the first, {columns}: {failed[0].failure}"
 
     def estimate(self, scored: Scored) -> dict[str, Any]:
         """The expected score of a subset on new data, as attributes of a fitted selector."""
         scores = np.array([one.scores for one in self.successes()])
-        deviation = score_deviation(scored.scores, scores, self._tested, self.bounds)
-        optimism = None
-        if self.repeated is not None and self.repeated.optimism is not None:
+        optimism, unstable = None, np.zeros(self.folds)
+        if self.repeated is not None:
             optimism = optimism_of_choice(scores) + self.repeated.optimism
+            unstable = np.subtract(self.repeated.losses, np.mean(self.repeated.losses))
         expected = scored.mean - (optimism or 0.0)
+        corrected = scored.scores - (optimism or 0.0) - unstable
+        deviation = score_deviation(corrected, scores - unstable, self._tested, self.bounds)
         interval = score_interval(expected, deviation, self.bounds)
         return {"expected_score_": expected, "score_interval_": interval, "optimism_": optimism}

@@ -113,14 +113,18 @@ class SubsetScorer:
         return float(found["test_scores"])
 
     def baseline(self) -> float | None:
-        """Mean score of predictions that use no feature; ``None`` if it is unknown."""
-        found = list[float | None]()
-        weights = weights_of(self._fit_params)
+        """Mean score of predictions that use no feature; ``None`` if it is unknown.
+
+        Classes are predicted as in all rows: if they are balanced, the largest class of the training rows is
+        the smallest of the test rows, and the score would be below chance.
+        """
+        found, weights, every = list[float | None](), weights_of(self._fit_params), np.arange(self.rows)
         for train, test in self.splits if self._target is not None else ():
-            of_train, of_test = (_safe_indexing(self._target, rows) for rows in (train, test))
+            seen = every if is_classifier(self._estimator) else train
+            of_seen, of_test = (_safe_indexing(self._target, rows) for rows in (seen, test))
             judging = _check_method_params(self._data, params=self._score_params, indices=test)
-            heavy = None if weights is None else _safe_indexing(weights, train)
-            found.append(baseline_score(self._estimator, self._scorer, of_train, of_test, heavy, **judging))
+            heavy = None if weights is None else _safe_indexing(weights, seen)
+            found.append(baseline_score(self._estimator, self._scorer, of_seen, of_test, heavy, **judging))
         return float(np.mean(found)) if found and None not in found else None  # type: ignore[arg-type]
 
 
@@ -234,7 +238,7 @@ def least_deviation(score: float, rows: float, bounds: tuple[float, float]) -> f
     """
     low, high = bounds
     if np.isfinite(low) and np.isfinite(high):
-        share = ((score - low) / (high - low) * rows + 0.5) / (rows + 1.0)
+        share = ((min(max(score, low), high) - low) / (high - low) * rows + 0.5) / (rows + 1.0)
         return (high - low) * float(np.sqrt(share * (1.0 - share) / rows))
     return (1.0 - score + 1.0 / rows) * float(np.sqrt(2.0 / rows)) if high == 1.0 else 0.0
 

@@ -88,8 +88,7 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         Central 90 % interval of the score on new rows, within the bounds of the score.
     optimism_ : float or None
         Optimism of ``best_score_``: it is the best of many, and the ranking that suggested subsets has seen
-        all rows. Estimating it takes at most 40 fits in addition to ``budget``. ``None`` with fewer than
-        three folds or without a target.
+        all rows. ``None`` with fewer than three folds or without a target.
     baseline_score_ : float or None
         Cross-validated score of predictions that use no feature; ``None`` if the score does not allow it.
     importances_ : ndarray of shape (n_features,)
@@ -129,8 +128,7 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
     np.int64(3)
     """
 
-    # Set by commands: the options to note in the stored run, and whether to hide the estimator's output and
-    # warnings.
+    # Set by commands: the options to note in the stored run, and whether to hide the estimator's output.
     _asked_by: Mapping[str, Any] = {}
     _silent = False
     _run: SelectionRun
@@ -202,8 +200,8 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
                     return list(parallel(delayed(undivided)(plan.score, subset) for subset in subsets))
 
                 run.select(score, plan.first, plan.budget, bool(self.verbose))
-            run.repeat_ranking(plan.score, plan.suggest, len(plan.first), self.n_jobs)
             if run.successes():
+                run.repeat_ranking(plan.score, plan.suggest, len(plan.first), self.n_jobs)
                 run.leave_out(plan.score, one_left_out(run), self.n_jobs)
         except BaseException:  # Ctrl-C
             run.stopped = "interrupted"
@@ -223,25 +221,14 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
     def report(self) -> SelectionReport:
         """Report the results as tables, figures and a page.
 
-        Returns
-        -------
-        report : SelectionReport
-            :meth:`dagsearch.selection.SelectionReport.of` adds comparisons with other methods, a hold-out
-            score and notes.
+        :meth:`dagsearch.selection.SelectionReport.of` adds comparisons with other methods, a hold-out score
+        and notes.
         """
         check_is_fitted(self)
         return SelectionReport.of(self)
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """Get metadata routing of this object.
-
-        Please check scikit-learn's user guide on how the routing mechanism works.
-
-        Returns
-        -------
-        routing : MetadataRouter
-            A :class:`~sklearn.utils.metadata_routing.MetadataRouter` encapsulating routing information.
-        """
+        """Get metadata routing of this object; see scikit-learn's user guide."""
         fit = "fit"
         return (
             MetadataRouter(owner=self)

@@ -44,13 +44,8 @@ class Table:
 
     def rows(self, positions: IntArray) -> Self:
         """Some of the rows, by position."""
-        return replace(
-            self,
-            features=self.features.iloc[positions],
-            target=self.target.iloc[positions],
-            groups=None if self.groups is None else self.groups.iloc[positions],
-            weights=None if self.weights is None else self.weights.iloc[positions],
-        )
+        by_row = {name: getattr(self, name) for name in ("features", "target", "groups", "weights")}
+        return replace(self, **{name: one.iloc[positions] for name, one in by_row.items() if one is not None})
 
 
 def load_table(

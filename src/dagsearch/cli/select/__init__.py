@@ -20,9 +20,8 @@ def add_parser(commands: Commands) -> None:
             "columns, and the best columns by a univariate test, also on hold-out rows."
         ),
         epilog=(
-            "Exit code 0: done. 1: bad input, 2: bad usage, with a message on standard error. 130: "
-            "interrupted; the results so far are still printed and written. With --storage, the same command "
-            "continues an interrupted run."
+            "Exit code 0: done, 1: bad input, 2: bad usage, 130: interrupted; the results so far are still "
+            "printed and written. With --storage, the same command continues an interrupted run."
         ),
     )
     add = select.add_argument

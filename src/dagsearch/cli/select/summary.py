@@ -43,7 +43,7 @@ def _scores(content: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
         row["name"]: {
             "features": row["features"],
             "cross-validated": _estimate(row["score"]),
-            "expected (90 % CI)": _estimate(row.get("expected_score"), row["interval"]),
+            "expected (90 % CI)": _estimate(row.get("expected_score"), row.get("interval")),
             "hold-out (90 % CI)": _estimate(row["holdout_score"], row["holdout_interval"]),
         }
         for row in [own, *content["comparisons"]]

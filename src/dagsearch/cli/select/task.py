@@ -28,17 +28,14 @@ from sklearn.utils.validation import has_fit_parameter
 
 from dagsearch._internal.hints import did_you_mean
 from dagsearch.cli.common import imported, printable
-from dagsearch.selection.arguments import MOST_CANDIDATES, check_scorer_name, weight_params
+from dagsearch.selection.arguments import MOST_CANDIDATES, check_scorer_name, folds_of, weight_params
 from dagsearch.selection.rankings import ranked
-from dagsearch.selection.report import Comparison, Holdout, SelectionReport
+from dagsearch.selection.report import MAJORITY, Comparison, Holdout, SelectionReport
 from dagsearch.selection.scoring import Scored, SubsetScorer, baseline_score, heldout_interval, quiet
 from dagsearch.sklearn import DAGSearchSelector
 from dagsearch.tables import Table, TableError, load_table, prepared
 from dagsearch.tables.clean import is_prepared
 from dagsearch.tables.read import INPUT
-
-# Share of the most frequent class above which accuracy is not informative.
-_MAJORITY = 0.8
 
 
 @dataclass(frozen=True)
@@ -144,8 +141,11 @@ def task_for(options: argparse.Namespace) -> Task:
     notes = list(table.notes)
     scoring = scoring_for(options.scoring, table, estimator, notes)
     kept, holdout = hold_out(table, options.holdout, in_time, seed)
+    if table.classes and holdout is not None and holdout.target.nunique() == 1:
+        only = table.classes[int(holdout.target.iloc[0])]
+        notes.append(f"all hold-out rows are {only!r}: their score says nothing about other classes")
     cv = splitter_for(options.cv, kept, in_time, seed)
-    splits = list(cv.split(kept.features, kept.target, kept.groups))
+    splits = folds_of(cv, kept.features, kept.target, groups=kept.groups)
     scorer = check_scoring(estimator, scoring=scoring)
     return Task(kept, holdout, estimator, scoring, scorer, cv, splits, notes)
 
@@ -206,7 +206,7 @@ def _compared(name: str, scored: Scored, task: Task) -> Comparison:
         return Comparison(name, len(scored.columns), 1, None)
     held = task.held_out(scored.columns)
     on_rows = (None, None) if held is None else (held.score, held.interval)
-    return Comparison(name, len(scored.columns), 1, scored.mean, None, *on_rows)
+    return Comparison(name, len(scored.columns), 1, scored.mean, *on_rows)
 
 
 def _settings(task: Task, options: argparse.Namespace) -> dict[str, Any]:
@@ -293,7 +293,7 @@ def scoring_for(name: str | None, table: Table, estimator: Any, notes: list[str]
     By default r2 or accuracy; if most rows belong to one class, another score and a note about it.
     """
     shares = table.target.value_counts(normalize=True)
-    rare = bool(table.classes) and float(shares.iloc[0]) > _MAJORITY
+    rare = bool(table.classes) and float(shares.iloc[0]) > MAJORITY
     if rare and name in (None, "accuracy"):
         ranks = hasattr(estimator, "predict_proba") or hasattr(estimator, "decision_function")
         better = "roc_auc" if len(table.classes) == 2 and ranks else "balanced_accuracy"
