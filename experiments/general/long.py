@@ -20,16 +20,20 @@ MARKS = (500, 1000, 2000, 3000)
 
 
 def tables(rows: Iterable[Row]) -> dict[str, str]:
-    """The table of the page: the mean best score at some steps, with errors at the end; the best in bold."""
+    """The table of the page: the mean best score at some steps, with errors at the end; the best in bold.
+
+    Methods that were stopped earlier are in the picture alone.
+    """
     found, lines = curves(rows), []
     for problem in LARGE:
-        last = {method: curve for (method, name), curve in found.items() if name == problem}
-        whole = [curve.mean[-1] for curve in last.values() if curve.steps[-1] == MARKS[-1]]
-        for method, curve in last.items():
-            reached = [f"{curve.mean[curve.at(m)]:#.5g}" if m <= curve.steps[-1] else "–" for m in MARKS]
-            if curve.steps[-1] == MARKS[-1]:
-                reached[-1] += f" ± {curve.error[-1]:.2g}"
-                reached[-1] = f"**{reached[-1]}**" if curve.mean[-1] == max(whole) else reached[-1]
+        of_problem = {method: curve for (method, name), curve in found.items() if name == problem}
+        longest = max((curve.steps[-1] for curve in of_problem.values()), default=0)
+        whole = {method: curve for method, curve in of_problem.items() if curve.steps[-1] == longest}
+        best = max((curve.mean[-1] for curve in whole.values()), default=0.0)
+        for method, curve in whole.items():
+            reached = [f"{curve.mean[curve.at(m)]:#.5g}" if m <= longest else "–" for m in MARKS]
+            reached[-1] += f" ± {curve.error[-1]:.2g}"
+            reached[-1] = f"**{reached[-1]}**" if curve.mean[-1] == best else reached[-1]
             own = f"{found[method, f'{problem}, {OWN_MS}'].mean[-1]:.1f}"
             lines.append([f"`{problem}`", method, *reached, own])
     return {"long": table(["problem", "method", *map(str, MARKS), OWN_MS], lines)}
