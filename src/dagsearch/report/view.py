@@ -132,8 +132,7 @@ def headline(record: Record, told: Sequence[Shown], running: bool) -> dict[str, 
     made = record.evaluations - record.known  # known rewards do not count in the budget
     done = f"{made:,}" + (f" of {record.budget:,}" if record.budget is not None else "")
     others = ((len(record.pending), "pending"), (len(record.failures), "failed"), (record.known, "known"))
-    text = f"{name} {number(best)} after {counted(made, 'evaluation')}"
-    text = text if told else "No reward yet"
+    text = f"{name} {number(best)} after {counted(made, 'evaluation')}" if told else "No reward yet"
     tiles: list[list[str | None]] = [
         [name, number(best), remark],
         ["Evaluations", done, ", ".join(f"{count:,} {what}" for count, what in others if count) or None],
