@@ -137,7 +137,7 @@ class StepSearch(Session[StepProposal]):
         seconds : float, optional
             Time since the start of the search; by default now.
         """
-        self._catch_up_before(f"{shown(step)}, the result of {shown(proposal.actions)},")
+        self._catch_up_before(f"{shown(step)}, the result of {shown(proposal)},")
         place, edges = self._place(proposal), self.edges
         pending = self.pending[place]
         where = f"expand({shown(pending.state)}, {shown(pending.action)})"
