@@ -729,7 +729,7 @@ def test_pending_leaves_are_offered_again(storage):
 def test_a_server_that_is_gone_stops_the_search_and_names_the_reward(postgres, monkeypatch):
     import psycopg
 
-    monkeypatch.setattr(PostgreSQL, "_tries", 2)
+    monkeypatch.setattr(PostgreSQL, "tries", 2)
     storage = postgres()
     search = default(Sum(), storage)
     search.run(5)

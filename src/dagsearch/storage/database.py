@@ -109,7 +109,7 @@ class Database:
     """Whether the file is on another machine, so that only one process may use it."""
     _begin, _mark = "BEGIN", "?"  # what begins a transaction, and what stands for a value in a statement
     _errors: tuple[type[Exception], ...] = ()
-    _tries = 4  # how often a statement is tried
+    tries = 4  # of a statement outside a transaction
 
     def __init__(self, where: str, write: bool) -> None:
         self.where, self._is_writing = where, False
@@ -139,7 +139,7 @@ class Database:
             return list(cursor.fetchall()) if cursor.description else []
         except self._errors as error:
             self.close()
-            if self._is_writing or tried >= self._tries:
+            if self._is_writing or tried >= self.tries:
                 raise StorageError(f"{self.where}: {' '.join(str(error).split())}") from error
         time.sleep(0.1 * tried)
         return self._execute(statement, *values, tried=tried + 1)
@@ -312,7 +312,7 @@ class SQLite(Database):
 class PostgreSQL(Database):
     """A server, for several machines."""
 
-    _mark, _tries = "%s", 20  # within 19 seconds a server may be started again
+    _mark, tries = "%s", 20  # within 19 seconds a server may be started again
 
     def __init__(self, url: str, write: bool) -> None:
         try:

@@ -176,8 +176,7 @@ class RunLog(Log):
         self._events = (StepEvents if has_costly_steps(search.problem) else LeafEvents)(search, codec)
         self.decoded = codec.decode
         self._repeated: Event | None = None  # the event that the search repeats now
-        self._at_work, self._looked = set[str](), -math.inf
-        self._lost_after = LOST_AFTER
+        self._at_work, self._looked, self._lost_after = set[str](), -math.inf, LOST_AFTER
         self._heart = _Heart(database_of(storage), self.name)
         self.worker = self._heart.worker
         self._finalizer = weakref.finalize(self, _leave, self._heart, self.database)
@@ -357,6 +356,7 @@ class _Heart(threading.Thread):
         """Takes the seconds between two heartbeats from now on; ``None`` to leave the run."""
         self._database, self._who = database, (name, self.worker)
         database.beat(*self._who)
+        database.tries = 1  # another heartbeat follows
         self.start()
 
     def run(self) -> None:
