@@ -13,6 +13,7 @@ import numpy as np
 from dagsearch._internal.checks import check, checked_flag, seed_of
 from dagsearch._internal.deadline import OutOfTime
 from dagsearch._internal.hints import did_you_mean
+from dagsearch._internal.texts import shown
 from dagsearch._internal.threads import one_thread
 from dagsearch._internal.wiring import wiring
 from dagsearch.covariances import Covariance
@@ -245,10 +246,11 @@ class Search(Session[Proposal]):
         seconds : float, optional
             Time of the report, in seconds from the start of the search; by default now.
         """
-        if leaf is None:
-            leaf = evaluated.leaf if isinstance(evaluated, Proposal) else self.space.as_leaf(evaluated)
+        given = evaluated.leaf if isinstance(evaluated, Proposal) else evaluated
+        self._catch_up_before(f"the reward {reward!r} of {shown(given if leaf is None else leaf)}")
+        if leaf is None:  # other processes may have learnt how to read it
+            leaf = given if isinstance(evaluated, Proposal) else self.space.as_leaf(given)
         reward = checked_reward(reward, leaf)
-        self._catch_up_before(f"the reward {reward!r} of {leaf!r}")
         noise = None if noise is None else checked_noise(noise)
         seconds = self.data.clock() if seconds is None else seconds
         if isinstance(evaluated, Proposal):

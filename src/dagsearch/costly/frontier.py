@@ -17,8 +17,8 @@ from dagsearch.costly.paths import Paths
 _FEW = 12
 # Number of steps below the best state after which a path is taken to have no end.
 _DEEPEST = 25
-# Smallest expected improvement on the best state at its depth for which a step of a sweep is tried, over the
-# usual size of effects: logarithms where paths may stop, with few actions and with more, and gains elsewhere.
+# Smallest expected improvement on the best state at its depth for which a sweep tries a step, divided by the
+# usual effect: with few actions and with many if paths may stop (on the logarithmic scale), else of gains.
 _LEAST_OF_FEW, _LEAST, _LEAST_GAIN = 0.05, 0.02, 0.005
 # Number of the best states with open steps whose steps are rated where paths do not end.
 _BEGINS = 20

@@ -53,9 +53,8 @@ class SelectionRun(BatchRun[Scored]):
         """The result of repeating the ranking inside the folds, if any."""
         self.without: dict[Columns, float] = {}
         """Scores of subsets that lack one feature of the chosen one, where the search has none."""
-        self._repeated: dict[
-            tuple[int, int], Repeated
-        ] = {}  # that of earlier calls, by first subsets and size
+        self._repeated = dict[tuple[int, int], Repeated]()
+        """That of earlier calls, by the numbers of first subsets and of chosen columns."""
         self._score: Callable[[Sequence[Sequence[int]]], list[Scored]] | None = None
         self._began_here = True  # whether the stored run begins in this process
         if isinstance(log := search.log, RunLog):
